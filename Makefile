@@ -1,0 +1,39 @@
+# What a developer types daily. Every target sets up .venv itself when it is missing or out of date.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+WORKERS ?= 4
+
+.PHONY: help setup demo test lint bench shell reference clean
+
+help:
+	@sed -n 's/^\([a-z]*\):.*## /make \1	/p' Makefile | expand -t 18
+
+setup: $(VENV)/.ready ## make .venv with everything that slurmk and its tests need
+
+$(VENV)/.ready: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "slurmk needs Python 3.11 or newer; name one with PYTHON=")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+demo: setup ## run the main job on an embedded cluster of this machine
+	@$(BIN)/python -m tests.demo
+
+test: setup ## the tests; those that need a reference Slurm or Kubernetes skip where there is none
+	$(BIN)/python -m pytest -n $(WORKERS) -q
+
+lint: setup ## ruff, mypy (strict) and the import contracts
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: setup ## measure, against a reference Slurm on this machine where there is one
+	$(BIN)/python -m tests.benchmarks
+
+shell: setup ## a shell in which sbatch, squeue and the others talk to an embedded cluster
+	@$(BIN)/slurmk shell
+
+clean: ## remove what setup made
+	rm -rf $(VENV) build *.egg-info

@@ -1,0 +1,71 @@
+"""The contract between the controller and whatever runs its jobs.
+
+The controller calls; the launcher answers later, by reporting events of ``slurmk.core.events``. Every call names the
+job and its attempt (``Job.restarts``), and every call may be made twice: after a crash the controller repeats what it
+cannot know was done. A launcher must never run one attempt's script twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from slurmk.core.events import Event, KillFlag
+from slurmk.model.job import Job
+from slurmk.model.node import Node
+
+Report = Callable[[Event], None]
+"""How a launcher tells the controller what happened; called from the controller's event loop, never blocks."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobFiles:
+    """What a job's processes start from: ``script`` is empty for an allocation without one; ``environment`` is the
+    submitting process's, already cut down as ``--export`` says; ``secret`` is what stepd and srun prove they hold.
+    ``arguments`` are the script's own."""
+
+    script: bytes
+    arguments: tuple[bytes, ...]
+    environment: Mapping[bytes, bytes]
+    secret: bytes
+
+
+class Launcher(Protocol):
+    """Brings jobs up on their nodes and keeps an eye on both."""
+
+    async def start(self, report: Report) -> Sequence[Node]:
+        """Begin to work; the nodes that there are now. Later changes are reported as NodeChanged."""
+        ...
+
+    async def recover(self, jobs: Iterable[Job]) -> frozenset[tuple[int, int]]:
+        """After a restart: ``jobs`` are all that the store says hold nodes. What still runs is taken up again, what ended
+        meanwhile is reported with its exit code, and what belongs to no job is ended. Returns (job id, restart) of those
+        that were never launched, which the controller launches now."""
+        ...
+
+    async def launch(self, job: Job, files: JobFiles) -> None:
+        """Bring up ``job.allocation``. Reports JobStarted or LaunchFailed, later BatchEnded and NodesReleased."""
+        ...
+
+    async def signal(
+        self, job_id: int, restart: int, signal: int, step_id: int | None = None, flags: KillFlag = KillFlag.NONE
+    ) -> None:
+        """Deliver a signal to the job's steps (as scancel says), or to one step."""
+        ...
+
+    async def terminate(self, job_id: int, restart: int, kill_wait: int, nodes: Sequence[str]) -> None:
+        """End everything of the job: TERM and CONT now, KILL ``kill_wait`` seconds later. Reports NodesReleased."""
+        ...
+
+    async def update_limit(self, job_id: int, restart: int, end_time: int | None) -> None:
+        """A running job's end by its time limit moved."""
+        ...
+
+    async def cordon(self, node: str, cordoned: bool, reason: str) -> None:
+        """The administrator closed or opened a node for new work."""
+        ...
+
+    async def stop(self, *, end_jobs: bool) -> None:
+        """Stop working; jobs go on unless ``end_jobs``."""
+        ...

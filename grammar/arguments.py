@@ -1,0 +1,129 @@
+"""Command lines as getopt_long(3) reads them, driven by tables of options.
+
+Each command's options are a table of ``Option`` rows. Parsing gives the options in the order they were typed, which
+matters to Slurm where an option is repeated; what a value means is for the row's own grammar.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from grammar.errors import GrammarError
+
+
+class Argument(Enum):
+    """Whether an option takes a value. An optional one is given only as ``--name=value`` or ``-xvalue``."""
+
+    NONE = "none"
+    REQUIRED = "required"
+    OPTIONAL = "optional"
+
+
+class Status(Enum):
+    """What slurmk does with an option or field."""
+
+    HONOURED = "honoured"
+    ACCEPTED = "accepted"  # no effect here
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One row: an option by all its names. ``note`` tells why it is not honoured, or what differs."""
+
+    names: tuple[str, ...]  # long names; the first is the usual one
+    short: str = ""
+    argument: Argument = Argument.NONE
+    status: Status = Status.HONOURED
+    note: str = ""
+    hidden: bool = False  # accepted by Slurm but neither in --help nor in its man page
+
+    @property
+    def name(self) -> str:
+        """The usual long name, or the short letter of an option that has no other."""
+        return self.names[0] if self.names else self.short
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """An option as typed. ``value`` is None when none was given."""
+
+    option: Option
+    value: str | None
+
+    @property
+    def name(self) -> str:
+        return self.option.name
+
+
+def parse_arguments(
+    command: str, options: Iterable[Option], arguments: Sequence[str], *, stop_at_operand: bool = False
+) -> tuple[list[Given], list[str]]:
+    """Options and operands of ``arguments``.
+
+    With ``stop_at_operand`` the first operand ends the options, as in sbatch and srun, whose operands are another
+    program's command line; otherwise options and operands may be mixed. ``--`` always ends the options. Long names may
+    be shortened as far as they stay unique. Raises GrammarError with getopt's own message.
+    """
+    table = tuple(options)
+    by_short = {option.short: option for option in table if option.short}
+    by_long = {name: option for option in table for name in option.names}
+    given: list[Given] = []
+    operands: list[str] = []
+    rest = list(arguments)
+    while rest:
+        word = rest.pop(0)
+        if word == "--":
+            operands += rest
+            break
+        if word.startswith("--"):
+            given.append(_long(command, by_long, word, rest))
+        elif word.startswith("-") and word != "-":
+            given += _short(command, by_short, word[1:], rest)
+        else:
+            operands.append(word)
+            if stop_at_operand:
+                operands += rest
+                break
+    return given, operands
+
+
+def _long(command: str, table: dict[str, Option], word: str, rest: list[str]) -> Given:
+    typed, equals, value = word[2:].partition("=")
+    option = table.get(typed)
+    if option is None:
+        candidates = [name for name in table if name.startswith(typed)]
+        if not candidates:
+            raise GrammarError(f"{command}: unrecognized option '--{typed}'")
+        if len({id(table[name]) for name in candidates}) > 1:
+            possibilities = " ".join(f"'--{name}'" for name in candidates)
+            raise GrammarError(f"{command}: option '--{typed}' is ambiguous; possibilities: {possibilities}")
+        typed, option = candidates[0], table[candidates[0]]
+    if option.argument is Argument.NONE and equals:
+        raise GrammarError(f"{command}: option '--{typed}' doesn't allow an argument")
+    if option.argument is Argument.REQUIRED and not equals:
+        if not rest:
+            raise GrammarError(f"{command}: option '--{typed}' requires an argument")
+        return Given(option, rest.pop(0))
+    return Given(option, value if equals else None)
+
+
+def _short(command: str, table: dict[str, Option], letters: str, rest: list[str]) -> list[Given]:
+    given: list[Given] = []
+    while letters:
+        letter, letters = letters[0], letters[1:]
+        option = table.get(letter)
+        if option is None:
+            raise GrammarError(f"{command}: invalid option -- '{letter}'")
+        if option.argument is Argument.NONE:
+            given.append(Given(option, None))
+            continue
+        if option.argument is Argument.REQUIRED and not letters:
+            if not rest:
+                raise GrammarError(f"{command}: option requires an argument -- '{letter}'")
+            letters = rest.pop(0)
+        given.append(Given(option, letters or None))
+        break
+    return given

@@ -1,0 +1,1 @@
+"""Slurm's commands, one module each: what was typed and by whom, to text and an exit code."""

@@ -1,0 +1,115 @@
+"""What a command is given and what it may ask of the controller.
+
+A command module has ``async def run(call, controller, output) -> int``; the number is the exit code. It parses with
+``grammar``'s tables, reads ``controller.machine`` and the store, and changes things only by ``controller.apply``. It
+yields to the event loop often enough while it prints much (``await output.drain()``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from accounting.store import Store
+
+from bridge.launcher import JobFiles
+from slurmk.core.effects import Accepted, Refused
+from slurmk.core.events import Caller, Event
+from slurmk.core.machine import Machine
+from slurmk.model.job import Job
+
+VERSION_TEXT = "slurm 26.05.5 (slurmk 0.1.0)"
+"""What ``--version`` prints: clients read the first number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One run of a command. Text that was not UTF-8 is kept by surrogate escapes, so it goes out as it came in."""
+
+    command: str
+    arguments: Sequence[str]
+    directory: str
+    environment: Mapping[str, str]
+    caller: Caller
+    group_id: int
+    umask: int = 0o022
+    host: str = ""
+    session_id: int = 0
+    process_id: int = 0
+    columns: int | None = None
+    terminals: str = ""  # which of 0, 1, 2 are terminals
+    raw_environment: bytes = field(default=b"", repr=False)
+
+
+class Unreadable(Exception):
+    """The shim could not read the file; ``errno`` and the operating system's text."""
+
+    def __init__(self, errno: int, text: str) -> None:
+        super().__init__(text)
+        self.errno = errno
+        self.text = text
+
+
+class Output(Protocol):
+    """The caller's side: its streams, and the questions that only its process can answer."""
+
+    def write(self, text: str | bytes) -> None:
+        """To standard output."""
+        ...
+
+    def error(self, text: str | bytes) -> None:
+        """To standard error."""
+        ...
+
+    async def drain(self) -> None:
+        """Let written bytes go out, and others be served."""
+        ...
+
+    async def read(self, path: str, limit: int) -> bytes:
+        """A file as the caller's process reads it. Raises Unreadable."""
+        ...
+
+    async def read_input(self, limit: int) -> bytes:
+        """The caller's standard input to its end. Raises Unreadable."""
+        ...
+
+    def execute(self, arguments: Sequence[str], environment: Mapping[str, str]) -> None:
+        """Have the caller's process become that program; ends the call whatever ``run`` returns."""
+        ...
+
+
+class Controller(Protocol):
+    """What the daemon offers to commands."""
+
+    @property
+    def machine(self) -> Machine:
+        """The state, to be read only."""
+        ...
+
+    @property
+    def store(self) -> Store: ...
+
+    def now(self) -> float:
+        """Unix seconds."""
+        ...
+
+    async def apply(self, event: Event, files: Sequence[JobFiles] = ()) -> tuple[Accepted | Refused, ...]:
+        """Handle the event; returns when what it changed is on disk. ``files`` go with the submissions of a Submit."""
+        ...
+
+    async def job_changed(self, job_id: int) -> Job | None:
+        """Wait until this job changes, then return it (None when it is gone)."""
+        ...
+
+    async def plan_for(self, event: Event) -> object:
+        """The plan as it would be with this Submit in it (--test-only)."""
+        ...
+
+    def access(self, job: Job) -> Mapping[str, str]:
+        """Environment by which a process of the job's user finds the job's step manager (address, secret)."""
+        ...
+
+    def shutdown(self, *, end_jobs: bool) -> None:
+        """Stop the controller (slurmk down, scontrol shutdown)."""
+        ...

@@ -1,0 +1,157 @@
+"""What the machine wants done, as values. The daemon carries them out in order; all saves of one event are one transaction,
+and nothing else of an event is done, or answered, before that transaction is on disk."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from slurmk.core.errors import SlurmError
+from slurmk.core.events import KillFlag
+from slurmk.model.job import Job, Step
+from slurmk.model.node import Node, Partition
+
+
+@dataclass(frozen=True, slots=True)
+class SaveJob:
+    """Keep the job as it is now. ``new`` marks the first save, which the submission's script and environment go with."""
+
+    job: Job
+    new: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SaveStep:
+    step: Step
+    restart: int
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetJob:
+    """The job left the controller's memory (MinJobAge); accounting keeps its record, its script may go."""
+
+    job_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class SaveNode:
+    node: Node
+
+
+@dataclass(frozen=True, slots=True)
+class SavePartition:
+    partition: Partition
+
+
+@dataclass(frozen=True, slots=True)
+class SaveCounter:
+    """The next job id to give out; saved with each submission."""
+
+    next_job_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class WakePlanner:
+    """Something changed that a plan depends on."""
+
+
+@dataclass(frozen=True, slots=True)
+class WakeAt:
+    """Send a Tick at this time (Unix seconds)."""
+
+    time: float
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """Bring the job up on its allocation (``job.allocation``), attempt number ``job.restarts``."""
+
+    job: Job
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """Deliver a signal to a running job, or to one of its steps."""
+
+    job_id: int
+    restart: int
+    signal: int
+    step_id: int | None = None
+    flags: KillFlag = KillFlag.NONE
+
+
+@dataclass(frozen=True, slots=True)
+class Terminate:
+    """End the job's processes everywhere: TERM and CONT now, KILL after ``kill_wait`` seconds (0: at once)."""
+
+    job_id: int
+    restart: int
+    kill_wait: int
+    nodes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateLimit:
+    """A running job's time limit changed; stepd must know. ``end_time`` is Unix seconds, None for no limit."""
+
+    job_id: int
+    restart: int
+    end_time: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Mail:
+    """``--mail-type``: tell ``address`` about the job. ``kind`` is Slurm's word (BEGIN, END, FAIL, REQUEUE, …)."""
+
+    job: Job
+    kind: str
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class CordonNode:
+    """The administrator drained or resumed a node: tell the launcher (Kubernetes cordons it)."""
+
+    node: str
+    cordoned: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The event was done. For a submission ``job_ids`` are the new jobs; for others, the jobs acted on.
+
+    ``notices`` are lines the caller is told although the request was accepted.
+    """
+
+    job_ids: tuple[int, ...] = ()
+    notices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The event was not done at all; nothing changed. One of several selections may be refused: then ``subject`` names it
+    (``12_3``) and the others were done."""
+
+    error: SlurmError
+    subject: str = ""
+
+
+Effect: TypeAlias = (
+    SaveJob
+    | SaveStep
+    | ForgetJob
+    | SaveNode
+    | SavePartition
+    | SaveCounter
+    | WakePlanner
+    | WakeAt
+    | Launch
+    | Signal
+    | Terminate
+    | UpdateLimit
+    | Mail
+    | CordonNode
+    | Accepted
+    | Refused
+)

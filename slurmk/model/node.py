@@ -1,0 +1,109 @@
+"""Nodes and partitions as configured, and what changes of them while the controller runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from slurmk.model.states import INFINITE, NodeFlag, NodeState
+
+
+@dataclass(frozen=True, slots=True)
+class GresCapacity:
+    """GRES of one kind and type on a node; ``indices`` are device numbers (``File=/dev/nvidia[0-3]``)."""
+
+    name: str
+    type: str
+    count: int
+    files: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node: its hardware as configured or reported, and its administrative state.
+
+    What jobs hold there is not part of it; that is derived from the running jobs. Memory and disk are MiB.
+    """
+
+    name: str
+    address: str = ""
+    host_name: str = ""
+    cpus: int = 1
+    boards: int = 1
+    sockets: int = 1
+    cores_per_socket: int = 1
+    threads_per_core: int = 1
+    memory: int = 1
+    temporary_disk: int = 0
+    weight: int = 1
+    features: tuple[str, ...] = ()
+    active_features: tuple[str, ...] = ()
+    gres: tuple[GresCapacity, ...] = ()
+    port: int = 6818
+    state: NodeState = NodeState.IDLE  # UNKNOWN, DOWN, IDLE or FUTURE; the rest is derived
+    flags: NodeFlag = NodeFlag.NONE
+    reason: str = ""
+    reason_time: int = 0
+    reason_user_id: int = 0
+    comment: str = ""
+    extra: str = ""
+    boot_time: int = 0
+    slurmd_start_time: int = 0
+    last_busy: int = 0
+    cpu_load: int | None = None  # hundredths
+    free_memory: int | None = None
+    operating_system: str = ""
+    architecture: str = ""
+    version: str = ""
+    foreign_cpus_milli: int = 0  # taken by pods that slurmk did not make
+    foreign_memory: int = 0
+
+    @property
+    def available(self) -> bool:
+        """True when new work may start there."""
+        refused = NodeFlag.DRAIN | NodeFlag.NO_RESPOND | NodeFlag.FAIL | NodeFlag.REBOOT_ISSUED | NodeFlag.POWERED_DOWN
+        return self.state not in (NodeState.DOWN, NodeState.UNKNOWN, NodeState.FUTURE) and not self.flags & refused
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """A partition (slurm.conf(5), PartitionName). Times are minutes; ``INFINITE`` does not bind; None was not configured."""
+
+    name: str
+    nodes: tuple[str, ...]
+    node_spec: str = ""  # as configured, for scontrol show partition
+    default: bool = False
+    state: str = "UP"  # UP, DOWN, DRAIN, INACTIVE
+    maximum_time: int = INFINITE
+    default_time: int | None = None
+    minimum_nodes: int = 0
+    maximum_nodes: int = INFINITE
+    priority_tier: int = 1
+    priority_job_factor: int = 1
+    oversubscribe: str = "NO"  # NO, YES:4, FORCE:4, EXCLUSIVE
+    exclusive_user: bool = False
+    hidden: bool = False
+    root_only: bool = False
+    require_reservation: bool = False
+    lln: bool = False
+    default_memory_per_cpu: int | None = None
+    default_memory_per_node: int | None = None
+    maximum_memory_per_cpu: int | None = None
+    maximum_memory_per_node: int | None = None
+    maximum_cpus_per_node: int = INFINITE
+    maximum_cpus_per_socket: int = INFINITE
+    allow_groups: tuple[str, ...] | None = None  # None = ALL
+    allow_accounts: tuple[str, ...] | None = None
+    deny_accounts: tuple[str, ...] = ()
+    allow_qos: tuple[str, ...] | None = None
+    deny_qos: tuple[str, ...] = ()
+    allow_nodes: tuple[str, ...] | None = None
+    alternate: str = ""
+    qos: str = ""
+    preempt_mode: str = ""
+    grace_time: int = 0
+    over_time_limit: int | None = None
+    suspend_time: int | None = None
+    tres_billing_weights: str = ""
+    job_defaults: str = ""
+    disable_root_jobs: bool = False
+    select_type_parameters: str = ""

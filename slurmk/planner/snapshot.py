@@ -1,0 +1,204 @@
+"""What the planner is given and what it gives back.
+
+A snapshot is complete: the planner asks nobody anything while it runs, so the same snapshot always gives the same plan.
+Nodes are columns (one array a resource), jobs are rows. All times are Unix seconds, memory is MiB.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slurmk.model.job import Allocation
+from slurmk.model.site import Switch
+from slurmk.model.states import Reason
+
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeTable:
+    """Every configured node as columns; row order is the order of configuration, which is also placement order.
+
+    ``gres`` has one column for each GRES kind and type named in ``gres_names`` (``gpu`` is the sum over its types,
+    ``gpu:a100`` one of them). What is in use is not in it: running jobs say that.
+    """
+
+    names: tuple[str, ...]
+    cpus: IntArray  # [nodes] schedulable CPUs
+    cores: IntArray
+    sockets: IntArray
+    threads_per_core: IntArray
+    memory: IntArray
+    temporary_disk: IntArray
+    gres_names: tuple[str, ...]
+    gres: IntArray  # [nodes, gres_names]
+    weight: IntArray
+    available: BoolArray  # new work may start there now (up, not drained)
+    returns: BoolArray  # not available now but may be planned for later (e.g. not responding)
+    features: tuple[frozenset[str], ...]
+    foreign_cpus: IntArray  # taken by others than slurmk, rounded up to whole CPUs
+    foreign_memory: IntArray
+    gres_devices: Mapping[str, tuple[tuple[int, ...], ...]] = field(
+        default_factory=dict
+    )  # "gpu:a100" -> device numbers by node
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionRow:
+    """What of a partition matters for placing jobs."""
+
+    name: str
+    nodes: IntArray  # rows of NodeTable
+    up: bool  # jobs may start
+    priority_tier: int
+    maximum_nodes: int | None
+    minimum_nodes: int
+    maximum_time: int | None  # seconds
+    oversubscribe: int = 1  # jobs that may share a CPU; 0 = EXCLUSIVE (whole nodes)
+    exclusive_user: bool = False
+    maximum_cpus_per_node: int | None = None
+    least_loaded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What a job needs, with everything resolved to numbers. Hashable: equal demands share the planner's work."""
+
+    minimum_nodes: int
+    maximum_nodes: int
+    tasks: int  # at least 1
+    cpus_per_task: int
+    tasks_per_node: int | None  # --ntasks-per-node: with --nodes exactly that, with --ntasks at most
+    tasks_per_node_exact: bool
+    tasks_per_core: int | None
+    tasks_per_socket: int | None
+    minimum_cpus: int  # of the whole job
+    minimum_cpus_per_node: int
+    memory_per_node: int | None  # 0 = all of it
+    memory_per_cpu: int | None
+    temporary_disk: int = 0
+    gres_per_node: tuple[tuple[str, int], ...] = ()  # name as in NodeTable.gres_names
+    gres_per_job: tuple[tuple[str, int], ...] = ()
+    gres_per_task: tuple[tuple[str, int], ...] = ()
+    gres_per_socket: tuple[tuple[str, int], ...] = ()
+    cpus_per_gres: tuple[tuple[str, int], ...] = ()
+    memory_per_gres: tuple[tuple[str, int], ...] = ()
+    whole_nodes: bool = False
+    share_user: int | None = None  # --exclusive=user: nodes may hold this user's jobs only
+    oversubscribe: bool = False
+    overcommit: bool = False
+    constraint: str = ""  # text of --constraint
+    required_nodes: tuple[str, ...] = ()
+    excluded_nodes: tuple[str, ...] = ()
+    contiguous: bool = False
+    spread: bool = False
+    use_minimum_nodes: bool = False
+    switches: int | None = None
+    switch_wait: int = 0  # seconds
+    threads_per_core: int | None = None
+    sockets_per_node: int | None = None
+    cores_per_socket: int | None = None
+    licenses: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PendingRow:
+    """One pending record: a job, or the waiting elements of an array (``count`` of them, at most ``startable`` now)."""
+
+    job_id: int
+    demand: Demand
+    partitions: tuple[str, ...]
+    priority: int
+    submit_time: int
+    time_limit: int  # seconds; a year stands for no limit
+    user_id: int
+    account: str = ""
+    qos: str = ""
+    count: int = 1
+    startable: int = 1  # of "%N" and what runs already
+    eligible_time: int = 0  # not before (--begin)
+    held_reason: Reason = Reason.NONE  # set: cannot be planned, for this reason (held, dependency)
+    time_minimum: int | None = None  # seconds
+    deadline: int | None = None
+    reservation: str = ""
+    submitted_ago: int = 0
+    component_of: int = 0  # het jobs: components with the same id start together
+    preempts: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class RunningRow:
+    """A job that holds resources until ``end_time`` (limit, or now plus a little when it is completing or late)."""
+
+    job_id: int
+    end_time: int
+    allocation: Allocation
+    user_id: int
+    oversubscribe: bool = False
+    share_user: int | None = None
+    licenses: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReservationRow:
+    """Nodes kept free from ``start_time`` to ``end_time`` but for jobs that may use the reservation."""
+
+    name: str
+    start_time: int
+    end_time: int
+    nodes: IntArray
+    maintenance: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """All that a plan depends on."""
+
+    snapshot_id: int
+    time: int
+    nodes: NodeTable
+    partitions: tuple[PartitionRow, ...]
+    pending: tuple[PendingRow, ...]
+    running: tuple[RunningRow, ...]
+    reservations: tuple[ReservationRow, ...] = ()
+    licenses: Mapping[str, int] = field(default_factory=dict)  # total
+    switches: tuple[Switch, ...] = ()
+    window: int = 2 * 86400  # seconds ahead that starts are planned for (bf_window)
+    depth: int = 0  # pending records looked at (bf_max_job_test); 0 = all
+    pack_nodes: bool = False
+    least_loaded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Start this job (or one more element of this array) now."""
+
+    job_id: int
+    allocation: Allocation
+    time_limit: int  # seconds; smaller than asked only with --time-min
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What a pending record is told: when and where it is planned to start, or the reason it can't be planned."""
+
+    reason: Reason
+    start_time: int | None = None
+    nodes: tuple[str, ...] = ()
+    partition: str = ""
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The planner's answer. ``starts`` are in priority order; ``outlooks`` has every pending record that did not start whole."""
+
+    snapshot_id: int
+    time: int
+    starts: tuple[Start, ...]
+    outlooks: Mapping[int, Outlook]
