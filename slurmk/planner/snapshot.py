@@ -196,7 +196,8 @@ class Outlook:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The planner's answer. ``starts`` are in priority order; ``outlooks`` has every pending record that did not start whole."""
+    """The planner's answer. ``starts`` are in priority order; ``outlooks`` has every
+    pending record that did not start whole."""
 
     snapshot_id: int
     time: int
