@@ -18,7 +18,7 @@ $(VENV)/.ready: pyproject.toml
 	@touch $@
 
 demo: setup ## run the main job on an embedded cluster of this machine
-	@$(BIN)/python -m tests.demo
+	@SLURMK=$(BIN)/slurmk PATH="$(CURDIR)/$(BIN):$$PATH" docs/examples/demo.sh
 
 test: setup ## the tests; those that need a reference Slurm or Kubernetes skip where there is none
 	$(BIN)/python -m pytest -n $(WORKERS) -q

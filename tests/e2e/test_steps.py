@@ -1,0 +1,104 @@
+"""srun inside a job and on its own."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import time
+
+from conftest import Cluster, wait_for
+
+
+def batch(cluster: Cluster, options: str, body: str) -> tuple[str, list[str]]:
+    """Run a script; its final state and its sorted output lines."""
+    job = int(cluster.ok(f"sbatch --parsable {options}", stdin=f"#!/bin/bash\n{body}\n"))
+    state = cluster.wait_end(job)
+    return state, sorted(cluster.output(job).splitlines())
+
+
+def test_exit_code_of_srun_is_the_highest_of_its_tasks(cluster: Cluster) -> None:
+    state, lines = batch(cluster, "-n 3", "srun bash -c 'exit $SLURM_PROCID'; echo code $?")
+    assert state == "COMPLETED"
+    assert "code 2" in lines
+    assert any(re.fullmatch(r"srun: error: n\d: task 2: Exited with exit code 2", line) for line in lines)
+
+
+def test_a_task_that_dies_of_a_signal(cluster: Cluster) -> None:
+    _, lines = batch(cluster, "-n 1", "srun bash -c 'kill -9 $$'; echo code $?")
+    assert "code 137" in lines
+    assert any(re.fullmatch(r"srun: error: n\d: task 0: Killed", line) for line in lines)
+
+
+def test_steps_side_by_side_share_the_job(cluster: Cluster) -> None:
+    body = "for i in 1 2 3 4; do srun --exact -n 1 -c 1 sleep 1 & done; t=$SECONDS; wait; echo took $((SECONDS - t))"
+    state, lines = batch(cluster, "-n 4", body)
+    assert state == "COMPLETED"
+    assert lines[-1] in ("took 1", "took 2", "took 3")
+
+
+def test_files_of_tasks(cluster: Cluster) -> None:
+    state, _ = batch(cluster, "-n 2", "srun -o part-%j-%t.txt bash -c 'echo I am $SLURM_PROCID'")
+    assert state == "COMPLETED"
+    parts = sorted(cluster.work.glob("part-*-[01].txt"))
+    assert [part.read_text() for part in parts[-2:]] == ["I am 0\n", "I am 1\n"]
+
+
+def test_srun_on_its_own_makes_and_ends_an_allocation(cluster: Cluster) -> None:
+    done = cluster.run("srun -N 2 -n 2 --label bash -c 'echo $SLURMD_NODENAME; cat'", stdin="fed to all\n")
+    assert done.returncode == 0, done.stderr
+    lines = sorted(done.stdout.splitlines())
+    assert lines[0].startswith("0: n")
+    assert "0: fed to all" in lines
+    assert "1: fed to all" in lines
+    wait_for(lambda: cluster.ok("squeue -h -n bash") == "")
+
+
+def test_srun_passes_on_its_exit_code_and_its_arguments(cluster: Cluster) -> None:
+    assert cluster.run("srun bash -c 'exit 5'").returncode == 5
+    assert cluster.ok("""srun printf '%s|' 'a b' '' '$x' "it's" """) == "a b||$x|it's|"
+
+
+def test_unknown_program(cluster: Cluster) -> None:
+    done = cluster.run("srun /no/such/program")
+    assert done.returncode == 2
+    assert "slurmstepd: error: execve(): /no/such/program: No such file or directory" in done.stderr
+
+
+def test_large_output_arrives_whole(cluster: Cluster) -> None:
+    done = cluster.run("srun -n 2 bash -c 'head -c 20000000 /dev/zero | tr \"\\0\" x' | wc -c")
+    assert done.stdout.strip() == "40000000"
+
+
+def test_interrupt_ends_the_step(cluster: Cluster) -> None:
+    process = subprocess.Popen(
+        ["srun", "-J", "interrupted", "sleep", "300"], env=dict(cluster.environment), cwd=cluster.work, stderr=subprocess.PIPE
+    )
+    wait_for(lambda: cluster.ok("squeue -h -n interrupted -t R -o %i"))
+    wait_for(lambda: cluster.ok("squeue -h -s -n interrupted -o %i 2>/dev/null || squeue -h -s -o %i"))
+    for _ in range(3):
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.2)
+    assert process.wait(timeout=30) != 0
+    wait_for(lambda: cluster.ok("squeue -h -n interrupted") == "")
+
+
+def test_double_forked_processes_end_with_their_step(cluster: Cluster) -> None:
+    mark = f"{time.time_ns() % 10**8}.25"
+    state, _ = batch(cluster, "-n 1", f"srun bash -c '(setsid sleep {mark} &) ; sleep 0.3'")
+    assert state == "COMPLETED"
+    wait_for(lambda: subprocess.run(["pgrep", "-f", f"sleep {mark}"], capture_output=True).returncode == 1)
+
+
+def test_environment_tells_the_layout(cluster: Cluster) -> None:
+    body = "env | grep -E '^SLURM_(NTASKS|NPROCS|NNODES|JOB_NUM_NODES|TASKS_PER_NODE|CPUS_PER_TASK|NTASKS_PER_NODE)='"
+    _, lines = batch(cluster, "-p cpu -N 2 --ntasks-per-node=2 -c 2", body)
+    assert lines == [
+        "SLURM_CPUS_PER_TASK=2",
+        "SLURM_JOB_NUM_NODES=2",
+        "SLURM_NNODES=2",
+        "SLURM_NPROCS=4",
+        "SLURM_NTASKS=4",
+        "SLURM_NTASKS_PER_NODE=2",
+        "SLURM_TASKS_PER_NODE=2(x2)",
+    ]
