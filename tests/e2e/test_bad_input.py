@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import Cluster
+from embedded import Cluster
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,7 @@ import pwd
 from pathlib import Path
 
 import pytest
-from conftest import Cluster, wait_for
+from embedded import Cluster, wait_for
 
 
 def test_cancel_pending_and_running(cluster: Cluster) -> None:

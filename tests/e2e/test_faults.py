@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import Cluster, wait_for
+from embedded import Cluster, wait_for
 
 
 def stepds(cluster: Cluster, job: int) -> list[int]:

@@ -6,7 +6,7 @@ import stat
 from pathlib import Path
 
 import pytest
-from conftest import Cluster, wait_for
+from embedded import Cluster, wait_for
 
 SCRIPT = """#!/bin/bash
 #SBATCH --job-name=main

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import time
 
-from conftest import Cluster, wait_for
+from embedded import Cluster, wait_for
 
 
 def batch(cluster: Cluster, options: str, body: str) -> tuple[str, list[str]]:

@@ -1,0 +1,9 @@
+"""All benchmarks, one after another; what ``make bench`` runs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+for name in ("sbatch", "squeue", "starts", "plan"):
+    subprocess.run([sys.executable, "-m", f"tests.benchmarks.{name}", *sys.argv[1:]], check=True)
