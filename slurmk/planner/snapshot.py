@@ -63,6 +63,8 @@ class PartitionRow:
     exclusive_user: bool = False
     maximum_cpus_per_node: int | None = None
     least_loaded: bool = False
+    forced_sharing: bool = False  # OverSubscribe=FORCE: jobs share CPUs without asking for it
+    queues: bool = True  # takes submissions though no job may start (state DOWN, not INACTIVE or DRAIN)
 
 
 @dataclass(frozen=True, slots=True)

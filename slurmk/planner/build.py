@@ -1,0 +1,431 @@
+"""From the controller's values to a snapshot: everything that is text or optional there becomes a number here.
+
+The controller calls ``build_snapshot`` before every plan, so what does not change between two plans is kept in a
+``SnapshotCache``: columns of nodes, and each job's demand. Equal demands become one object, which the planner uses to
+share work between them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from operator import is_
+
+import numpy as np
+from grammar.hostlist import expand
+
+from slurmk.model.job import Job, JobRequest
+from slurmk.model.node import Node, Partition
+from slurmk.model.site import Site
+from slurmk.model.states import INFINITE, NO_VALUE, JobFlag, NodeFlag, NodeState, Reason
+from slurmk.planner.snapshot import (
+    Demand,
+    IntArray,
+    NodeTable,
+    PartitionRow,
+    PendingRow,
+    ReservationRow,
+    RunningRow,
+    Snapshot,
+)
+
+YEAR = 365 * 86400
+"""Seconds that stand for "no time limit"."""
+
+LATE = 5
+"""A job that should be over, or is completing, is taken to hold its nodes this many seconds more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A pending job and what the machine knows of why and how much of it may start.
+
+    ``startable`` is how many elements of an array may start now (its ``%N`` less those that run); None: all of them.
+    ``held_reason`` other than NONE keeps it from being planned (held, dependency).
+    Jobs with the same ``component_of`` (a het job's id, not 0) start together.
+    """
+
+    job: Job
+    held_reason: Reason = Reason.NONE
+    startable: int | None = None
+    component_of: int = 0
+
+
+@dataclass(slots=True)
+class SnapshotCache:
+    """What one controller keeps between two snapshots. Safe to drop at any time; never wrong, since it compares the
+    (frozen) values it was made from by identity."""
+
+    site: Site | None = None
+    node_values: list[Node] = field(default_factory=list)
+    table: NodeTable | None = None
+    partition_values: list[Partition] = field(default_factory=list)
+    partition_rows: tuple[PartitionRow, ...] = ()
+    rows: dict[int, tuple[Job, PendingRow]] = field(default_factory=dict)
+    demands: dict[Demand, Demand] = field(default_factory=dict)
+
+
+def build_snapshot(
+    *,
+    snapshot_id: int,
+    time: float,
+    site: Site,
+    nodes: Mapping[str, Node],
+    partitions: Mapping[str, Partition],
+    running: Iterable[Job],
+    pending: Iterable[Waiting],
+    reservations: tuple[ReservationRow, ...] = (),
+    cache: SnapshotCache | None = None,
+) -> Snapshot:
+    """The snapshot that a plan is made of. ``time`` is Unix seconds, rounded down.
+
+    ``nodes`` are all configured nodes in the order of configuration. ``running`` are the jobs that hold an allocation:
+    running, suspended, or with the flag COMPLETING. ``pending`` may have any order.
+    """
+    cache = cache if cache is not None else SnapshotCache()
+    _refresh(cache, site, nodes, partitions)
+    assert cache.table is not None
+    now = int(time)
+    options = site.scheduler_parameters
+    return Snapshot(
+        snapshot_id=snapshot_id,
+        time=now,
+        nodes=cache.table,
+        partitions=cache.partition_rows,
+        pending=_pending_rows(pending, partitions, site, cache),
+        running=tuple(running_row(job, now, site) for job in running if job.allocation is not None),
+        reservations=reservations,
+        licenses=dict(site.licenses),
+        switches=site.switches,
+        window=_number(options.get("bf_window"), 2880) * 60,
+        depth=_number(options.get("bf_max_job_test"), 0),
+        pack_nodes=site.pack_nodes,
+        least_loaded=site.least_loaded,
+    )
+
+
+def _number(text: str | None, otherwise: int) -> int:
+    return int(text) if text is not None and text.isdigit() else otherwise
+
+
+def _refresh(cache: SnapshotCache, site: Site, nodes: Mapping[str, Node], partitions: Mapping[str, Partition]) -> None:
+    values = list(nodes.values())
+    new_nodes = len(values) != len(cache.node_values) or not all(map(is_, values, cache.node_values))
+    partition_values = list(partitions.values())
+    new_partitions = len(partition_values) != len(cache.partition_values) or not all(
+        map(is_, partition_values, cache.partition_values)
+    )
+    if new_nodes or cache.table is None:
+        cache.table, cache.node_values = node_table(values), values
+    if new_nodes or new_partitions or not cache.partition_rows:
+        cache.partition_rows = tuple(partition_row(partition, cache.table) for partition in partition_values)
+        cache.partition_values = partition_values
+    if new_partitions or cache.site is not site:
+        cache.rows, cache.demands, cache.site = {}, {}, site
+
+
+# ------------------------------------------------------------------------------------------------------- nodes
+
+
+def node_table(nodes: list[Node]) -> NodeTable:
+    """The nodes as columns."""
+    counts = [_gres_counts(node) for node in nodes]
+    names = sorted({name for count in counts for name in count})
+    column = {name: index for index, name in enumerate(names)}
+    gres = np.zeros((len(nodes), len(names)), dtype=np.int64)
+    for row, count in enumerate(counts):
+        for name, amount in count.items():
+            gres[row, column[name]] = amount
+    available = np.array([node.available for node in nodes], dtype=np.bool_)
+    return NodeTable(
+        names=tuple(node.name for node in nodes),
+        cpus=_integers(node.cpus for node in nodes),
+        cores=_integers(max(1, node.cpus // max(1, node.threads_per_core)) for node in nodes),
+        sockets=_integers(max(1, node.sockets * max(1, node.boards)) for node in nodes),
+        threads_per_core=_integers(max(1, node.threads_per_core) for node in nodes),
+        memory=_integers(node.memory for node in nodes),
+        temporary_disk=_integers(node.temporary_disk for node in nodes),
+        gres_names=tuple(names),
+        gres=gres,
+        weight=_integers(node.weight for node in nodes),
+        available=available,
+        returns=np.array([_returns(node) for node in nodes], dtype=np.bool_) & ~available,
+        features=tuple(frozenset(node.active_features or node.features) for node in nodes),
+        foreign_cpus=_integers(-(-node.foreign_cpus_milli // 1000) for node in nodes),
+        foreign_memory=_integers(node.foreign_memory for node in nodes),
+        gres_devices={name: tuple(_devices(node, name) for node in nodes) for name in names},
+    )
+
+
+def _integers(values: Iterable[int]) -> IntArray:
+    return np.fromiter(values, dtype=np.int64)
+
+
+def _returns(node: Node) -> bool:
+    gone = NodeFlag.DRAIN | NodeFlag.FAIL
+    return node.state not in (NodeState.DOWN, NodeState.FUTURE) and not node.flags & gone
+
+
+def _gres_counts(node: Node) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for gres in node.gres:
+        counts[gres.name] = counts.get(gres.name, 0) + gres.count
+        if gres.type:
+            name = f"{gres.name}:{gres.type}"
+            counts[name] = counts.get(name, 0) + gres.count
+    return counts
+
+
+def _devices(node: Node, name: str) -> tuple[int, ...]:
+    """Device numbers of a GRES on a node: counted through all of its kind's types, in the order of configuration."""
+    kind, _, wanted = name.partition(":")
+    found: list[int] = []
+    number = 0
+    for gres in node.gres:
+        if gres.name != kind:
+            continue
+        if not wanted or gres.type == wanted:
+            found += range(number, number + gres.count)
+        number += gres.count
+    return tuple(found)
+
+
+def partition_row(partition: Partition, table: NodeTable) -> PartitionRow:
+    """What the planner needs of a partition; times in seconds."""
+    position = {name: row for row, name in enumerate(table.names)}
+    rows = sorted(position[name] for name in partition.nodes if name in position)
+    mode, _, shared = partition.oversubscribe.partition(":")
+    return PartitionRow(
+        name=partition.name,
+        nodes=np.array(rows, dtype=np.int64),
+        up=partition.state in ("UP",),
+        priority_tier=partition.priority_tier,
+        maximum_nodes=_limit(partition.maximum_nodes),
+        minimum_nodes=partition.minimum_nodes,
+        maximum_time=None if partition.maximum_time >= NO_VALUE else partition.maximum_time * 60,
+        oversubscribe=0 if mode == "EXCLUSIVE" else int(shared or 4) if mode in ("YES", "FORCE") else 1,
+        exclusive_user=partition.exclusive_user,
+        maximum_cpus_per_node=_limit(partition.maximum_cpus_per_node),
+        least_loaded=partition.lln,
+        forced_sharing=mode == "FORCE",
+        queues=partition.state in ("UP", "DOWN"),
+    )
+
+
+def _limit(value: int | None) -> int | None:
+    return None if value is None or value >= NO_VALUE else value
+
+
+# ------------------------------------------------------------------------------------------------------- jobs
+
+
+def running_row(job: Job, now: int, site: Site) -> RunningRow:
+    """A job that holds its allocation until its limit, or for a moment more when that has passed or it is completing."""
+    assert job.allocation is not None
+    limit = YEAR if job.time_limit >= NO_VALUE else job.time_limit * 60
+    end = job.start_time + limit + job.suspended_seconds
+    if job.flags & JobFlag.COMPLETING or end <= now:
+        end = now + LATE
+    return RunningRow(
+        job_id=job.job_id,
+        end_time=end,
+        allocation=job.allocation,
+        user_id=job.credentials.user_id,
+        oversubscribe=job.request.shared == "oversubscribe",
+        share_user=job.credentials.user_id if job.request.shared == "user" else None,
+        licenses=_licenses(job.request.licenses),
+    )
+
+
+def _pending_rows(
+    pending: Iterable[Waiting], partitions: Mapping[str, Partition], site: Site, cache: SnapshotCache
+) -> tuple[PendingRow, ...]:
+    old, new = cache.rows, {}
+    rows: list[PendingRow] = []
+    for waiting in pending:
+        job = waiting.job
+        known = old.get(job.job_id)
+        row = known[1] if known is not None and known[0] is job else pending_row(job, partitions, site, cache)
+        new[job.job_id] = (job, row)
+        startable = row.count if waiting.startable is None else min(row.count, waiting.startable)
+        if startable != row.startable or waiting.held_reason is not row.held_reason or waiting.component_of != row.component_of:
+            row = replace(row, startable=startable, held_reason=waiting.held_reason, component_of=waiting.component_of)
+        rows.append(row)
+    cache.rows = new
+    return tuple(rows)
+
+
+def pending_row(job: Job, partitions: Mapping[str, Partition], site: Site, cache: SnapshotCache | None = None) -> PendingRow:
+    """One pending job, or all waiting elements of an array, as the planner takes it."""
+    names = tuple(name for name in job.partitions if name in partitions)
+    if names:
+        demand = demand_of(job.request, partitions[names[0]], site, user_id=job.credentials.user_id)
+    else:
+        demand = demand_of(job.request, Partition(name="", nodes=()), site)
+    if cache is not None:
+        demand = cache.demands.setdefault(demand, demand)
+    count = sum(map(len, job.array_tasks)) if job.array_tasks else 1
+    request = job.request
+    return PendingRow(
+        job_id=job.job_id,
+        demand=demand,
+        partitions=names,
+        priority=job.priority,
+        submit_time=job.submit_time,
+        time_limit=_seconds(job.time_limit, names, partitions),
+        user_id=job.credentials.user_id,
+        account=job.account,
+        qos=job.qos,
+        count=count,
+        startable=count,
+        eligible_time=max(request.begin_time or 0, 0),
+        time_minimum=None if request.time_minimum is None else request.time_minimum * 60,
+        deadline=request.deadline,
+        reservation=request.reservation or "",
+    )
+
+
+def _seconds(minutes: int, names: tuple[str, ...], partitions: Mapping[str, Partition]) -> int:
+    if minutes < NO_VALUE:
+        return max(1, minutes * 60)
+    if minutes == NO_VALUE and names and partitions[names[0]].maximum_time < INFINITE:
+        return max(1, partitions[names[0]].maximum_time * 60)
+    return YEAR
+
+
+def demand_of(request: JobRequest, partition: Partition, site: Site, *, user_id: int | None = None) -> Demand:
+    """What the request needs in this partition, with the site's and the partition's defaults filled in.
+
+    ``user_id`` is needed for ``--exclusive=user`` alone. Raises grammar.errors.GrammarError for a bad host list or
+    GRES text, which submission should have refused.
+    """
+    per_node = parse_gres(request.tres_per_node)
+    per_job = parse_gres(request.tres_per_job)
+    per_task = parse_gres(request.tres_per_task)
+    required = tuple(expand(request.required_nodes)) if request.required_nodes else ()
+    minimum_nodes, maximum_nodes = _node_range(request, len(set(required)))
+    tasks = _tasks(request, minimum_nodes)
+    cpus_per_task = request.cpus_per_task or 1
+    memory_per_node, memory_per_cpu = _memory(request, partition, site)
+    per_gres_memory = parse_gres(request.memory_per_tres)
+    if per_gres_memory:
+        memory_per_node = memory_per_cpu = None
+    if memory_per_cpu:
+        cpus_per_task, memory_per_cpu = _raise_cpus(cpus_per_task, memory_per_cpu, partition, site)
+    exclusive = request.shared == "none" or partition.oversubscribe == "EXCLUSIVE" or site.whole_nodes
+    share_user = user_id if request.shared == "user" or partition.exclusive_user else None
+    return Demand(
+        minimum_nodes=minimum_nodes,
+        maximum_nodes=maximum_nodes,
+        tasks=tasks,
+        cpus_per_task=cpus_per_task,
+        tasks_per_node=request.tasks_per_node or None,
+        tasks_per_node_exact=bool(request.tasks_per_node) and request.tasks is None,
+        tasks_per_core=request.tasks_per_core or (1 if site.one_task_per_core else None),
+        tasks_per_socket=request.tasks_per_socket or None,
+        minimum_cpus=request.minimum_cpus or 0,
+        minimum_cpus_per_node=request.minimum_cpus_per_node or 0,
+        memory_per_node=memory_per_node,
+        memory_per_cpu=memory_per_cpu,
+        temporary_disk=request.temporary_disk_per_node or 0,
+        gres_per_node=per_node,
+        gres_per_job=per_job,
+        gres_per_task=per_task,
+        gres_per_socket=parse_gres(request.tres_per_socket),
+        cpus_per_gres=parse_gres(request.cpus_per_tres),
+        memory_per_gres=per_gres_memory,
+        whole_nodes=exclusive,
+        share_user=share_user,
+        oversubscribe=request.shared == "oversubscribe",
+        overcommit=request.overcommit,
+        constraint=request.constraints or "",
+        required_nodes=required,
+        excluded_nodes=tuple(expand(request.excluded_nodes)) if request.excluded_nodes else (),
+        contiguous=request.contiguous,
+        spread=request.spread_job,
+        use_minimum_nodes=request.use_min_nodes,
+        switches=request.required_switches or None,
+        switch_wait=request.wait_for_switch or 0,
+        threads_per_core=request.threads_per_core or None,
+        sockets_per_node=request.sockets_per_node or None,
+        cores_per_socket=request.cores_per_socket or None,
+        licenses=_licenses(request.licenses),
+    )
+
+
+UNLIMITED_NODES = 1 << 30
+
+
+def _node_range(request: JobRequest, required: int) -> tuple[int, int]:
+    """Fewest and most nodes: of ``--nodes``, else any number that the tasks need."""
+    named = request.minimum_nodes or request.maximum_nodes
+    if named:
+        minimum = request.minimum_nodes or 1
+        maximum = request.maximum_nodes or minimum
+        return max(minimum, required), max(maximum, minimum, required)
+    minimum = max(1, required)
+    if request.tasks and request.tasks_per_node:
+        minimum = max(minimum, -(-request.tasks // request.tasks_per_node))
+    return minimum, UNLIMITED_NODES
+
+
+def _tasks(request: JobRequest, minimum_nodes: int) -> int:
+    if request.tasks:
+        return max(1, request.tasks)
+    if request.tasks_per_node:
+        return request.tasks_per_node * minimum_nodes
+    return minimum_nodes
+
+
+def _memory(request: JobRequest, partition: Partition, site: Site) -> tuple[int | None, int | None]:
+    """Memory per node and per CPU; at most one is set. 0 per node means all of it."""
+    if not site.memory_is_consumable:
+        return None, None
+    if request.memory_per_node is not None:
+        return request.memory_per_node, None
+    if request.memory_per_cpu is not None:
+        return (0, None) if request.memory_per_cpu == 0 else (None, request.memory_per_cpu)
+    for where in (partition, site):
+        if where.default_memory_per_cpu:
+            return None, where.default_memory_per_cpu
+        if where.default_memory_per_node:
+            return where.default_memory_per_node, None
+    return 0, None
+
+
+def _raise_cpus(cpus_per_task: int, memory: int, partition: Partition, site: Site) -> tuple[int, int]:
+    """MaxMemPerCPU: a job that wants more memory for a CPU gets more CPUs instead."""
+    limit = partition.maximum_memory_per_cpu or site.maximum_memory_per_cpu
+    if not limit or memory <= limit:
+        return cpus_per_task, memory
+    factor = -(-memory // limit)
+    return cpus_per_task * factor, -(-memory // factor)
+
+
+_GRES = re.compile(r"(?:gres[/:])?([A-Za-z_][\w.-]*)(?::([A-Za-z_][\w.-]*))?(?:[:=](\d+)([KkMmGgTt]?))?$")
+_MULTIPLIERS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+
+
+def parse_gres(text: str | None) -> tuple[tuple[str, int], ...]:
+    """The GRES of a TRES text: ``gres/gpu:a100:2`` and ``gpu:a100=2`` give (("gpu:a100", 2),). Others are passed over."""
+    found: dict[str, int] = {}
+    for item in (text or "").split(","):
+        match = _GRES.match(item.strip())
+        if match is None or match[1] in ("cpu", "mem", "node", "billing", "license"):
+            continue
+        name = f"{match[1]}:{match[2]}" if match[2] else match[1]
+        amount = int(match[3]) * _MULTIPLIERS[match[4].lower()] if match[3] else 1
+        if amount:
+            found[name] = found.get(name, 0) + amount
+    return tuple(sorted(found.items()))
+
+
+def _licenses(text: str | None) -> tuple[tuple[str, int], ...]:
+    """``matlab:2,ansys`` -> (("ansys", 1), ("matlab", 2)); also with ``=`` or ``@server`` in it."""
+    found: dict[str, int] = {}
+    for item in re.split(r"[,;]", text or ""):
+        match = re.match(r"([^:=\s]+)(?:[:=](\d+))?$", item.strip())
+        if match:
+            found[match[1]] = found.get(match[1], 0) + int(match[2] or 1)
+    return tuple(sorted(found.items()))
