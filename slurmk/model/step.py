@@ -1,0 +1,113 @@
+"""What srun asks of a job's step manager: one step, as a value and as the JSON object that travels.
+
+The controller parses srun's command line and hands the result to the ``srun`` part of stepd, which runs in the job and
+cannot import this package; so the object on the wire is plain JSON whose keys are the field names here. ``None`` means
+"not said": the step manager takes the job's own value then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, fields
+
+
+@dataclass(frozen=True, slots=True)
+class StepRequest:
+    """One step. Text that was not UTF-8 is kept by surrogate escapes, as everywhere. Memory is MiB."""
+
+    name: str
+    argv: tuple[str, ...]  # empty with multi_prog
+    environment: tuple[str, ...]  # NAME=VALUE, already cut down as --export says
+    cwd: str
+    umask: int
+    submit_line: str
+    job_id: int | None = None  # None: the job of the calling process
+
+    # how many and where
+    tasks: int | None = None
+    minimum_nodes: int | None = None
+    maximum_nodes: int | None = None
+    cpus_per_task: int | None = None
+    tasks_per_node: int | None = None
+    tasks_per_core: int | None = None
+    tasks_per_socket: int | None = None
+    threads_per_core: int | None = None
+    nodelist: str | None = None  # a host list
+    exclude: str | None = None  # a host list
+    relative: int | None = None  # number of the job's node to begin with
+    distribution: str | None = None  # block, cyclic, plane, arbitrary
+    plane_size: int | None = None
+    contiguous: bool = False
+    constraint: str | None = None
+
+    # how much
+    memory_per_node: int | None = None  # 0: all that the job has there
+    memory_per_cpu: int | None = None
+    gres: str | None = None  # per node: gres/gpu:a100:2
+    gres_per_step: str | None = None  # --gpus
+    gres_per_task: str | None = None  # --gpus-per-task
+    gres_per_socket: str | None = None
+    cpus_per_gres: str | None = None
+    memory_per_gres: str | None = None
+    no_gres: bool = False  # --gres=none
+    exact: bool = False  # only the CPUs that the tasks need
+    overlap: bool = False  # share with other steps
+    whole: bool = False  # all of the job's resources on the nodes (--whole)
+    overcommit: bool = False
+    immediate: int | None = None  # seconds to wait for resources; None: for ever
+
+    # how it runs
+    label: bool = False
+    unbuffered: bool = False
+    pty: bool = False
+    input: str | None = None  # pattern of a file, "none", "all", or a task number; None: srun's own, to all tasks
+    output: str | None = None
+    error: str | None = None  # None: with the output
+    open_mode: str | None = None  # "a" or "w"
+    kill_on_bad_exit: bool | None = None
+    wait: int | None = None  # seconds after the first task ended; 0: for ever
+    time_limit: int | None = None  # minutes
+    multi_prog: str | None = None  # the text of the configuration file
+    signal: int | None = None  # number, sent before the time limit
+    signal_delay: int | None = None  # seconds before the time limit
+    signal_flags: str = ""  # "R" also while an overlapping reservation counts
+    prolog: str | None = None  # programs that srun itself runs before and after
+    epilog: str | None = None
+    task_prolog: str | None = None
+    task_epilog: str | None = None
+    mpi: str | None = None
+    cpu_bind: str | None = None
+    het_group: str | None = None
+    comment: str | None = None
+    quiet: int = 0
+    verbose: int = 0
+    disable_status: bool = False
+    quit_on_interrupt: bool = False
+    preserve_environment: bool = False
+    propagate: str | None = None
+
+    def to_object(self) -> dict[str, object]:
+        """As a JSON object: fields that have their default are left out."""
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, default in _DEFAULTS
+            if (value := getattr(self, name)) != default or default is _REQUIRED
+        }
+
+    @classmethod
+    def from_object(cls, data: Mapping[str, object]) -> StepRequest:
+        """The inverse of ``to_object``; keys of a newer release are passed over."""
+        known = {name: _from_json(data[name]) for name, _ in _DEFAULTS if name in data}
+        return cls(**known)  # type: ignore[arg-type]
+
+
+_REQUIRED = object()
+
+
+def _from_json(value: object) -> object:
+    return tuple(value) if isinstance(value, list) else value
+
+
+_DEFAULTS: tuple[tuple[str, object], ...] = tuple(
+    (field.name, _REQUIRED if field.default is MISSING else field.default) for field in fields(StepRequest)
+)
