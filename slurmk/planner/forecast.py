@@ -1,0 +1,369 @@
+"""The working state of a plan: the profile with everything booked on it, and how one job after another is booked.
+
+``Forecast(snapshot)`` lays out what runs; ``book_all`` gives every pending record its start in order. The state can be
+kept: ``react`` brings it up to date with a newer snapshot in milliseconds, by the same rule (nothing is started that
+delays a promised start), while the next full plan is still being made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from slurmk.model.states import Reason
+from slurmk.planner.bounds import Bounds
+from slurmk.planner.placement import Placement, Placer
+from slurmk.planner.profile import FOREVER, Bits, Counts, Profile, pack, rows_of
+from slurmk.planner.reasons import partition_reason, why_never
+from slurmk.planner.requirement import CPUS, MEMORY, Compiler, Requirement, resources_of
+from slurmk.planner.shares import Inventory
+from slurmk.planner.snapshot import BoolArray, Outlook, PendingRow, Plan, RunningRow, Snapshot, Start
+
+ARRAY_RESERVATIONS = 20
+"""Elements of one array that are promised a start beside those that start now (bf_max_job_array_resv)."""
+
+SWITCH_WAIT = 300
+"""Seconds a job waits for ``--switches`` when it names no time (max_switch_wait)."""
+
+
+@dataclass(slots=True)
+class Booking:
+    """What one job holds on the profile from ``start`` to ``end``, and where it was found."""
+
+    start: int
+    end: int
+    limit: int
+    need: Requirement
+    placement: Placement
+
+
+@dataclass(slots=True)
+class Held:
+    """What a running job holds on the profile: whole nodes as bits, or amounts."""
+
+    end: int
+    bits: Bits | None
+    nodes: np.typing.NDArray[np.int64]
+    amounts: Counts | None
+    licenses: np.typing.NDArray[np.int64]
+
+
+class Forecast:
+    """See the module."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+        self.now = snapshot.time
+        self.partitions = {partition.name: partition for partition in snapshot.partitions}
+        pools, pool_of = _pools(snapshot)
+        resources = resources_of(snapshot)
+        self.compiler = Compiler(snapshot, resources, pools, pool_of)
+        self.placer = Placer(snapshot, self.compiler)
+        self.inventory = Inventory(snapshot.nodes, resources, snapshot.running)
+        self.bounds = Bounds()
+        self.totals = np.fromiter(snapshot.licenses.values(), dtype=np.int64, count=len(snapshot.licenses))
+        self.available = snapshot.nodes.available
+        usable = np.array([pool & self.available for pool in pools]).reshape(len(pools), len(self.available))
+        self.profile = Profile(snapshot.time, resources.capacity, self.totals, usable)
+        self.blocking: dict[str, Reason] = {}
+        self.starts: list[Start] = []
+        self.outlooks: dict[int, Outlook] = {}
+        self.held: dict[int, Held] = {}
+        self._names = np.array(snapshot.nodes.names, dtype=object)
+        for row in sorted(snapshot.running, key=lambda row: not row.allocation.whole_nodes):
+            self.hold(row)
+        for reservation in snapshot.reservations:
+            for instant in (reservation.start_time, reservation.end_time):
+                if instant > self.now:
+                    self.profile.at(instant)
+
+    # ------------------------------------------------------------------------------------------ what runs
+
+    def hold(self, row: RunningRow) -> None:
+        """Lay a running job on the profile."""
+        held = self._held(row)
+        last = self.profile.at(held.end)
+        if held.bits is not None:
+            self.profile.take_whole(0, last, held.bits)
+        elif held.amounts is not None and len(held.nodes):
+            self.profile.take_shares(0, last, held.nodes, held.amounts)
+        if held.licenses.any():
+            self.profile.take_licenses(0, last, held.licenses)
+        self.held[row.job_id] = held
+
+    def _held(self, row: RunningRow) -> Held:
+        position, resources = self.compiler.position, self.compiler.resources
+        end = max(row.end_time, self.now + 1)
+        licenses = np.zeros(len(self.totals), dtype=np.int64)
+        for name, amount in row.licenses:
+            if name in self.compiler.license_column:
+                licenses[self.compiler.license_column[name]] += amount
+        shares = [(position[share.node], share) for share in row.allocation.shares if share.node in position]
+        shares.sort(key=lambda pair: pair[0])
+        nodes = np.array([node for node, _ in shares], dtype=np.int64)
+        if row.allocation.whole_nodes:
+            mask = np.zeros(len(self.available), dtype=np.bool_)
+            mask[nodes] = True
+            return Held(end, pack(mask), nodes, None, licenses)
+        amounts = np.zeros((len(resources.capacity), len(nodes)), dtype=np.int32)
+        for column, (_, share) in enumerate(shares):
+            amounts[CPUS, column], amounts[MEMORY, column] = share.cpus, share.memory
+            for gres in share.gres:
+                rows = resources.gres.get(f"{gres.name}:{gres.type}" if gres.type else gres.name, ())
+                if rows:
+                    amounts[rows[-1], column] += gres.count
+        if row.allocation.partition in resources.partition_cpus:
+            amounts[resources.partition_cpus[row.allocation.partition]] = amounts[CPUS]
+        for user, index in resources.others.items():
+            amounts[index if user != row.user_id else resources.owners[user]] = int(
+                user != row.user_id or row.share_user == user
+            )
+        return Held(end, None, nodes, amounts, licenses)
+
+    # ------------------------------------------------------------------------------------------ the queue
+
+    def book_all(self, rows: Iterable[PendingRow]) -> None:
+        """Give each record, in the order given, its start or its reason."""
+        for row in rows:
+            self.decide(row)
+
+    def decide(self, row: PendingRow) -> None:
+        """Book one record: what of it can start now is started, the rest is promised a start or told a reason."""
+        if row.held_reason is not Reason.NONE:
+            self.outlooks[row.job_id] = Outlook(row.held_reason, partition=row.partitions[0] if row.partitions else "")
+            return
+        needs, refusal = self.needs(row)
+        if not needs:
+            self.outlooks[row.job_id] = refusal
+            return
+        first: Booking | None = None
+        for element in range(min(row.startable, row.count)):
+            booking = self.find(row, needs)
+            if booking is None:
+                break
+            starts_now = booking.start <= self.now
+            if starts_now:
+                self.book(booking)
+                allocation = self.inventory.allocate(booking.need, booking.placement)
+                self.starts.append(Start(row.job_id, allocation, booking.limit))
+                continue
+            first = first or booking
+            if self._beyond(booking) or element >= ARRAY_RESERVATIONS + len(self.starts):
+                break
+            self.book(booking)
+            if row.count > 1 and element + 1 >= ARRAY_RESERVATIONS:
+                break
+        else:
+            if first is None and row.startable >= row.count:
+                return
+        self.outlooks[row.job_id] = self._outlook(row, needs, first)
+
+    def _beyond(self, booking: Booking) -> bool:
+        return self.snapshot.window > 0 and booking.start > self.now + self.snapshot.window
+
+    def needs(self, row: PendingRow) -> tuple[list[Requirement], Outlook]:
+        """What the record needs, one way after another that could do, or the reason why none ever can."""
+        refusal = Outlook(Reason.PARTITION_CONFIG)
+        found: list[Requirement] = []
+        impossible: list[Requirement] = []
+        for name in row.partitions:
+            partition = self.partitions.get(name)
+            if partition is None:
+                continue
+            reason = partition_reason(row, partition)
+            if reason is not Reason.NONE:
+                refusal = Outlook(reason, partition=name)
+                continue
+            for need in self.compiler.requirements(row.demand, partition, row.user_id, row.reservation):
+                (found if self.possible(need) else impossible).append(need)
+            if not found:
+                refusal = why_never(row, impossible, self.snapshot)
+        return found, refusal
+
+    def possible(self, need: Requirement) -> bool:
+        """Whether it would fit the cluster's available nodes if they were empty."""
+        if need.possible is None:
+            nodes = rows_of(need.bits)
+            tasks = need.static_tasks[nodes]
+            free = None if need.whole else self.compiler.resources.capacity[:, nodes]
+            need.possible = need.feasible and self.placer.place(need, nodes, tasks, free) is not None
+        return need.possible
+
+    def find(self, row: PendingRow, needs: list[Requirement], latest: int = FOREVER) -> Booking | None:
+        """The earliest start, over all ways to run it; the first way among equals. None: not by ``latest``."""
+        best: Booking | None = None
+        for need in needs:
+            limit = row.time_limit
+            if need.partition.maximum_time is not None:
+                limit = min(limit, need.partition.maximum_time)
+            booking = self._search(row, need, limit, latest)
+            if row.time_minimum is not None and row.time_minimum < limit and (booking is None or booking.start > self.now):
+                shorter = self._search(row, need, row.time_minimum, latest)
+                if shorter is not None and (booking is None or shorter.start < booking.start):
+                    booking = self._longest(row, shorter, limit)
+            if booking is not None and (best is None or booking.start < best.start):
+                best = booking
+                latest = booking.start - 1
+        return best
+
+    def _longest(self, row: PendingRow, booking: Booking, limit: int) -> Booking:
+        """The same start with as much of the time limit as is free there."""
+        profile = self.profile
+        first = profile.at(booking.start)
+        ends = profile.times[first + 1 : profile.count] - booking.start
+        limits = sorted({int(end) for end in ends if booking.limit < end < limit})
+        low, high = 0, len(limits)
+        while low < high:
+            middle = (low + high) // 2
+            longer = self._check(row, booking.need, first, limits[middle])
+            if longer is None:
+                high = middle
+            else:
+                booking, low = longer, middle + 1
+        return booking
+
+    def _search(self, row: PendingRow, need: Requirement, limit: int, latest: int) -> Booking | None:
+        profile = self.profile
+        begin = max(self.now, row.eligible_time)
+        bound = begin
+        comparable = begin == self.now and need.comparable and row.deadline is None and not row.reservation
+        if comparable:
+            bound = max(begin, self.bounds.earliest(need.size_class, need.size, limit))
+        if row.deadline is not None:
+            latest = min(latest, row.deadline - limit)
+        first = int(profile.times[: profile.count].searchsorted(bound))
+        if bound > self.now and (first == profile.count or profile.times[first] != bound):
+            first = profile.at(bound)
+        levels = profile.idle[need.pool] if need.whole else profile.cpus[need.pool]
+        wanted = need.needed_nodes if need.whole else need.needed_cpus
+        while first < profile.count:
+            first, beyond = profile.candidates(levels, wanted, first, limit)
+            while first < beyond:
+                if profile.times[first] > latest:
+                    return None
+                booking = self._check(row, need, first, limit)
+                if booking is not None:
+                    if comparable:
+                        self.bounds.note(need.size_class, need.size, limit, booking.start)
+                    return booking
+                first += 1
+        return None
+
+    def _check(self, row: PendingRow, need: Requirement, first: int, limit: int) -> Booking | None:
+        """Whether the job can start with this segment: the exact look."""
+        profile = self.profile
+        last = profile.end(first, limit)
+        start = int(profile.times[first])
+        if need.wants_licenses and (profile.least_licenses(first, last) < need.licenses).any():
+            return None
+        bits = profile.idle_bits(first, last) if need.whole else profile.shareable_bits(first, last)
+        bits &= need.bits
+        if self.snapshot.reservations and not self._unreserved(row, bits, start, start + limit):
+            return None
+        if int(np.bitwise_count(bits).sum()) < need.needed_nodes:
+            return None
+        nodes = rows_of(bits)
+        free = None
+        if need.whole:
+            tasks = need.static_tasks[nodes]
+        else:
+            free = profile.least_free(first, last, nodes)
+            tasks = self.compiler.tasks_on(need, free, nodes)
+            usable = tasks.nonzero()[0]
+            if len(usable) < need.minimum_nodes:
+                return None
+            if len(usable) < len(nodes):
+                nodes, tasks, free = nodes[usable], tasks[usable], free[:, usable]
+            if int(tasks.sum()) < need.tasks:
+                return None
+        placement = self.placer.place(need, nodes, tasks, free)
+        if placement is None or not self._switches_suffice(row, need, placement, start):
+            return None
+        return Booking(start, start + limit, limit, need, placement)
+
+    def _unreserved(self, row: PendingRow, bits: Bits, start: int, end: int) -> bool:
+        """Take reserved nodes out of ``bits``; False when the job's own reservation does not cover the time."""
+        for reservation in self.snapshot.reservations:
+            if reservation.name == row.reservation:
+                if start < reservation.start_time or end > reservation.end_time:
+                    return False
+            elif start < reservation.end_time and end > reservation.start_time:
+                mask = np.zeros(len(self.available), dtype=np.bool_)
+                mask[reservation.nodes] = True
+                bits &= ~pack(mask)
+        return True
+
+    def _switches_suffice(self, row: PendingRow, need: Requirement, placement: Placement, start: int) -> bool:
+        wanted = need.demand.switches
+        if not wanted or not self.placer.topology.levels:
+            return True
+        if start >= row.submit_time + (need.demand.switch_wait or SWITCH_WAIT):
+            return True
+        return len(np.unique(self.placer.topology.leaves(placement.nodes))) <= wanted
+
+    def book(self, booking: Booking) -> None:
+        """Take what the booking holds off the profile."""
+        profile, placement = self.profile, booking.placement
+        first = profile.at(booking.start)
+        last = profile.at(booking.end)
+        if placement.amounts is None:
+            mask = np.zeros(len(self.available), dtype=np.bool_)
+            mask[placement.nodes] = True
+            profile.take_whole(first, last, pack(mask))
+        else:
+            profile.take_shares(first, last, placement.nodes, placement.amounts)
+        if booking.need.wants_licenses:
+            profile.take_licenses(first, last, booking.need.licenses)
+
+    # ------------------------------------------------------------------------------------------ what is told
+
+    def _outlook(self, row: PendingRow, needs: list[Requirement], booking: Booking | None) -> Outlook:
+        reason = self._reason(row, needs, booking)
+        if booking is None or self._beyond(booking):
+            return Outlook(reason, partition=needs[0].partition.name)
+        nodes = tuple(self._names[booking.placement.nodes].tolist())
+        return Outlook(reason, booking.start, nodes, booking.need.partition.name)
+
+    def _reason(self, row: PendingRow, needs: list[Requirement], booking: Booking | None) -> Reason:
+        if row.eligible_time > self.now:
+            return Reason.BEGIN_TIME
+        if booking is None and row.startable < row.count:
+            return Reason.JOB_ARRAY_TASK_LIMIT
+        need = needs[0] if booking is None else booking.need
+        if booking is None and row.deadline is not None:
+            return Reason.DEADLINE
+        if need.wants_licenses and (self.profile.licenses[:, 0] < need.licenses).any():
+            return Reason.LICENSES
+        name = need.partition.name
+        if name in self.blocking:
+            return Reason.PRIORITY
+        self.blocking[name] = Reason.RESOURCES
+        return Reason.RESOURCES
+
+    def outlook_of(self, row: PendingRow) -> Outlook:
+        """Book this record too and tell its outlook; one that starts now has its start time and nodes as well."""
+        self.decide(row)
+        for start in self.starts:
+            if start.job_id == row.job_id:
+                return Outlook(Reason.NONE, self.now, start.allocation.nodes, start.allocation.partition)
+        return self.outlooks[row.job_id]
+
+    def plan(self) -> Plan:
+        """What was decided so far."""
+        return Plan(self.snapshot.snapshot_id, self.snapshot.time, tuple(self.starts), dict(self.outlooks))
+
+
+def _pools(snapshot: Snapshot) -> tuple[list[BoolArray], dict[str, int]]:
+    """The different sets of nodes that partitions have, less what is not available, and which set each partition has."""
+    pools: list[BoolArray] = []
+    pool_of: dict[str, int] = {}
+    seen: dict[bytes, int] = {}
+    for partition in snapshot.partitions:
+        mask = np.zeros(len(snapshot.nodes.names), dtype=np.bool_)
+        mask[partition.nodes] = True
+        pool_of[partition.name] = seen.setdefault(mask.tobytes(), len(pools))
+        if pool_of[partition.name] == len(pools):
+            pools.append(mask)
+    return pools, pool_of

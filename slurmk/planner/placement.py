@@ -1,0 +1,358 @@
+"""Which of the usable nodes a job gets, and what of each: the same choice as select/cons_tres with topology/tree makes.
+
+Nodes of least weight first; below the lowest switch that has enough; whole leaves as few as possible, the smallest one
+that will do for what is left; nodes in the order of configuration. Without a topology a run of neighbouring nodes stands
+for a leaf. Tasks fill the nodes one after another, but every node gets one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from slurmk.planner.profile import Counts
+from slurmk.planner.requirement import CPUS, MEMORY, PLENTY, Compiler, Requirement, total
+from slurmk.planner.snapshot import IntArray, NodeTable, Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Chosen nodes in ascending order, the tasks on each, and what is held there: [resources, nodes] (None: all of it)."""
+
+    nodes: IntArray
+    tasks: IntArray
+    amounts: Counts | None
+
+
+class Topology:
+    """Groups of nodes by level: level 0 are leaf switches, the last level holds everything."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.levels: list[IntArray] = []
+        position = {name: row for row, name in enumerate(snapshot.nodes.names)}
+        members: dict[str, list[int]] = {}
+        depth: dict[str, int] = {}
+        for switch in snapshot.switches:
+            if switch.nodes:
+                members[switch.name] = [position[name] for name in switch.nodes if name in position]
+                depth[switch.name] = 0
+        upper = [switch for switch in snapshot.switches if not switch.nodes]
+        while upper:
+            ready = [switch for switch in upper if all(child in depth for child in switch.switches)]
+            if not ready:
+                break
+            for switch in ready:
+                members[switch.name] = [row for child in switch.switches for row in members[child]]
+                depth[switch.name] = 1 + max((depth[child] for child in switch.switches), default=0)
+            upper = [switch for switch in upper if switch.name not in depth]
+        for level in range(max(depth.values(), default=-1) + 1):
+            group = np.full(len(position), -1, dtype=np.int64) if level == 0 else self.levels[-1].copy()
+            number = int(group.max(initial=-1)) + 1
+            for name, rows in members.items():
+                if depth[name] == level:
+                    group[rows] = number
+                    number += 1
+            self.levels.append(group)
+
+    def leaves(self, nodes: IntArray) -> IntArray:
+        """The leaf of each node; a run of neighbours counts as one where there is no topology."""
+        if self.levels:
+            return self.levels[0][nodes]
+        return runs(nodes)
+
+
+def runs(nodes: IntArray) -> IntArray:
+    """A number for each node, the same for neighbours; ``nodes`` are ascending."""
+    groups = np.zeros(len(nodes), dtype=np.int64)
+    np.cumsum(nodes[1:] - nodes[:-1] != 1, out=groups[1:])
+    return groups
+
+
+class Placer:
+    """Places jobs; it has the tables that don't change while a plan is made."""
+
+    def __init__(self, snapshot: Snapshot, compiler: Compiler) -> None:
+        self.table: NodeTable = snapshot.nodes
+        self.compiler = compiler
+        self.capacity = compiler.resources.capacity
+        self.topology = Topology(snapshot)
+        self.one_weight = len(np.unique(self.table.weight)) <= 1
+        self.one_thread = bool((self.table.threads_per_core == 1).all())
+        self.least_loaded = snapshot.least_loaded
+
+    def place(self, need: Requirement, nodes: IntArray, tasks: IntArray, free: Counts | None) -> Placement | None:
+        """Choose among ``nodes`` (ascending), which hold at most ``tasks`` > 0 each, with ``free`` left (None: idle, and
+        the job takes them whole). None when no choice satisfies the request."""
+        if len(nodes) < need.minimum_nodes:
+            return None
+        order = self._order(need, nodes, tasks)
+        chosen = self._enough(need, order, tasks, free, nodes)
+        if chosen is None and len(order) < len(nodes):
+            order = self._order(need, nodes, tasks, anywhere=True)
+            chosen = self._enough(need, order, tasks, free, nodes)
+        if chosen is None and need.maximum_nodes < len(nodes) and not need.demand.contiguous and not len(need.required):
+            order = np.argsort(-tasks, kind="stable")
+            chosen = self._enough(need, order, tasks, free, nodes)
+        if chosen is None:
+            return None
+        given = self._distribute(need, tasks[chosen])
+        if free is None:
+            sort = np.argsort(nodes[chosen], kind="stable")
+            return Placement(nodes[chosen][sort], given[sort], None)
+        return self._amounts(need, nodes[chosen], given, free[:, chosen])
+
+    # ------------------------------------------------------------------------------------------ which nodes
+
+    def _order(self, need: Requirement, nodes: IntArray, tasks: IntArray, *, anywhere: bool = False) -> IntArray:
+        """Positions in ``nodes`` in the order to take them."""
+        demand = need.demand
+        if demand.contiguous:
+            return self._contiguous(need, nodes, tasks)
+        first = self._first(need, nodes)
+        left = np.ones(len(nodes), dtype=np.bool_)
+        left[first] = False
+        rest = np.flatnonzero(left)
+        if anywhere or self._lln(need):
+            key = self.table.weight[nodes[rest]]
+            free_first = -tasks[rest] if self._lln(need) else key
+            return np.concatenate((first, rest[np.lexsort((rest, free_first, key))]))
+        nodes_left = max(self._wanted(need, len(nodes)) - len(first), 0)
+        tasks_left = need.tasks - int(tasks[first].sum())
+        if len(first) and nodes_left == 0 and tasks_left <= 0:
+            return first
+        rest = self._lightest(need, nodes, tasks, rest, nodes_left, tasks_left)
+        rest = self._below_switch(nodes, tasks, rest, nodes_left, tasks_left)
+        rest = self._leaves(nodes, tasks, rest, nodes_left, tasks_left)
+        return np.concatenate((first, rest)) if len(first) else rest
+
+    def _lln(self, need: Requirement) -> bool:
+        return self.least_loaded or need.partition.least_loaded
+
+    def _first(self, need: Requirement, nodes: IntArray) -> IntArray:
+        """Nodes that were named, and enough of each counted feature."""
+        chosen: list[int] = np.flatnonzero(np.isin(nodes, need.required)).tolist() if len(need.required) else []
+        for mask, count in need.choice.groups:
+            inside = np.flatnonzero(mask[nodes]).tolist()
+            have = sum(1 for position in chosen if mask[nodes[position]])
+            chosen += [position for position in inside if position not in chosen][: max(count - have, 0)]
+        return np.array(chosen, dtype=np.int64)
+
+    def _wanted(self, need: Requirement, usable: int) -> int:
+        """The number of nodes to aim at: of a range as many as there are tasks for."""
+        demand = need.demand
+        if demand.use_minimum_nodes or need.minimum_nodes == need.maximum_nodes:
+            return need.minimum_nodes
+        if demand.maximum_nodes >= PLENTY and not demand.spread:
+            return need.minimum_nodes
+        most = min(need.maximum_nodes, usable)
+        return max(need.minimum_nodes, most if demand.tasks_per_node_exact else min(most, need.tasks))
+
+    def _lightest(
+        self, need: Requirement, nodes: IntArray, tasks: IntArray, rest: IntArray, nodes_left: int, tasks_left: int
+    ) -> IntArray:
+        """The nodes of least weight that suffice."""
+        if self.one_weight:
+            return rest
+        weights = self.table.weight[nodes[rest]]
+        for weight in np.unique(weights):
+            light = rest[weights <= weight]
+            if len(light) >= nodes_left and int(tasks[light].sum()) >= tasks_left and not need.job_gres:
+                return light[np.argsort(self.table.weight[nodes[light]], kind="stable")]
+        return rest[np.argsort(weights, kind="stable")]
+
+    def _below_switch(self, nodes: IntArray, tasks: IntArray, rest: IntArray, nodes_left: int, tasks_left: int) -> IntArray:
+        """Those below the lowest switch with enough of them; the smallest such switch."""
+        for level in self.topology.levels[1:]:
+            groups = level[nodes[rest]]
+            inside = groups >= 0
+            counts = np.bincount(groups[inside])
+            sums = np.bincount(groups[inside], weights=tasks[rest][inside])
+            enough = np.flatnonzero((counts >= max(nodes_left, 1)) & (sums >= tasks_left))
+            if len(enough):
+                return rest[groups == enough[np.argmin(counts[enough])]]
+        return rest
+
+    def _leaves(self, nodes: IntArray, tasks: IntArray, rest: IntArray, nodes_left: int, tasks_left: int) -> IntArray:
+        """Nodes leaf by leaf: the largest leaves, then the smallest one that suffices for what is left."""
+        if len(rest) < 2:
+            return rest
+        if self.topology.levels:
+            groups = self.topology.levels[0][nodes[rest]]
+            if groups.min() < 0:
+                groups = groups + 1
+        else:
+            chosen = nodes[rest]
+            groups = np.zeros(len(rest), dtype=np.int64)
+            np.cumsum(chosen[1:] - chosen[:-1] != 1, out=groups[1:])
+        last = int(groups.max())
+        if last == 0:
+            return rest
+        counts = np.bincount(groups)
+        sums = np.bincount(groups, weights=tasks[rest]).astype(np.int64)
+        main, other = (counts, sums) if nodes_left > 1 else (sums, counts)
+        order = np.lexsort((-other, -main))
+        order = order[counts[order] > 0]
+        count_order, sum_order = counts[order], sums[order]
+        enough = (count_order >= nodes_left - np.cumsum(count_order) + count_order) & (
+            sum_order >= tasks_left - np.cumsum(sum_order) + sum_order
+        )
+        step = int(enough.argmax())
+        if not enough[step]:
+            taken = order
+        else:
+            still_nodes = nodes_left - int(count_order[:step].sum())
+            still_tasks = tasks_left - int(sum_order[:step].sum())
+            fits = step + np.flatnonzero((count_order[step:] >= still_nodes) & (sum_order[step:] >= still_tasks))
+            best = fits[np.lexsort((order[fits], sum_order[fits], count_order[fits]))[0]]
+            taken = np.concatenate((order[:step], order[best : best + 1]))
+        rank = np.full(len(counts), len(counts), dtype=np.int64)
+        rank[taken] = np.arange(len(taken))
+        ranks = rank[groups]
+        sort = np.argsort(ranks, kind="stable")
+        chosen_count = int((ranks < len(counts)).sum())
+        return rest[sort[:chosen_count]]
+
+    def _contiguous(self, need: Requirement, nodes: IntArray, tasks: IntArray) -> IntArray:
+        """A window of neighbours with all named nodes in it; empty when there is none."""
+        groups = runs(nodes)
+        sizes = np.bincount(groups)
+        for group in np.argsort(sizes, kind="stable"):
+            positions = np.flatnonzero(groups == group)
+            inside = np.isin(need.required, nodes[positions])
+            if len(positions) < need.minimum_nodes or not inside.all():
+                continue
+            begin = int(np.searchsorted(nodes[positions], need.required[0])) if len(need.required) else 0
+            while begin > 0 and (
+                len(positions) - begin < need.minimum_nodes or int(tasks[positions[begin:]].sum()) < need.tasks
+            ):
+                begin -= 1
+            window = positions[begin : begin + min(need.maximum_nodes, len(positions))]
+            if len(window) >= need.minimum_nodes and int(tasks[window].sum()) >= need.tasks:
+                return window
+        return np.zeros(0, dtype=np.int64)
+
+    def _enough(
+        self, need: Requirement, order: IntArray, tasks: IntArray, free: Counts | None, nodes: IntArray
+    ) -> IntArray | None:
+        """The head of ``order`` that suffices, or None."""
+        least = max(need.minimum_nodes, len(need.required))
+        if len(order) < least:
+            return None
+        wanted = max(min(self._wanted(need, len(nodes)), len(order)), least)
+        ordered = tasks[order]
+        sums = np.cumsum(ordered)
+        if sums[wanted - 1] < need.tasks:
+            wanted = int(sums.searchsorted(need.tasks)) + 1
+        if wanted > min(len(order), need.maximum_nodes):
+            return None
+        if need.demand.minimum_cpus or need.job_gres:
+            held = self.capacity[:, nodes[order]] if free is None else free[:, order]
+            for rows, amount in need.job_gres:
+                gres = np.cumsum(self.compiler.job_gres_on(need, rows, held))
+                wanted = max(wanted, int(gres.searchsorted(amount)) + 1)
+            cpus = np.cumsum(held[CPUS], dtype=np.int64)
+            wanted = max(wanted, int(cpus.searchsorted(need.demand.minimum_cpus)) + 1)
+            if wanted > min(len(order), need.maximum_nodes):
+                return None
+        return order[:wanted]
+
+    # ------------------------------------------------------------------------------------------ how much of each
+
+    def _distribute(self, need: Requirement, most: IntArray) -> IntArray:
+        """Tasks on each of the chosen nodes, which hold at most ``most``."""
+        count, demand = len(most), need.demand
+        if demand.tasks_per_node_exact and demand.tasks_per_node:
+            return np.full(count, demand.tasks_per_node, dtype=np.int64)
+        if count == 1:
+            return np.array([need.tasks], dtype=np.int64)
+        if need.tasks <= count:
+            return (np.arange(count) < need.tasks).astype(np.int64)
+        if demand.overcommit or demand.spread:
+            return _evenly(need.tasks, most)
+        extra = most - 1
+        before = np.cumsum(extra) - extra
+        filled: IntArray = 1 + np.clip(need.tasks - count - before, 0, extra)
+        return filled
+
+    def _amounts(self, need: Requirement, nodes: IntArray, tasks: IntArray, free: Counts) -> Placement:
+        """What the job holds of each node, in ascending order of nodes."""
+        demand = need.demand
+        if len(nodes) > 1:
+            sort = np.argsort(nodes, kind="stable")
+            nodes, tasks, free = nodes[sort], tasks[sort], free[:, sort]
+        amounts = np.zeros((len(self.capacity), len(nodes)), dtype=np.int32)
+        at_least_one = np.maximum(tasks, 1)
+        cpus = np.ones(len(nodes), dtype=np.int64) if demand.overcommit else at_least_one * need.cpus_per_task
+        if len(nodes) == 1 and need.minimum_cpus_per_node:
+            cpus = np.maximum(cpus, need.minimum_cpus_per_node)
+        self._give_gres(need, tasks, free, amounts)
+        for rows, per in need.cpus_by_gres:
+            cpus = np.maximum(cpus, np.minimum(total(amounts, rows) * per, free[CPUS]))
+        if not self.one_thread:
+            cpus = self._whole_cores(need, nodes, cpus)
+        if demand.minimum_cpus:
+            cpus = cpus + _fill(demand.minimum_cpus - int(cpus.sum()), free[CPUS] - cpus)
+        amounts[CPUS] = np.minimum(cpus, free[CPUS])
+        if demand.memory_per_node is not None:
+            amounts[MEMORY] = demand.memory_per_node or self.capacity[MEMORY, nodes]
+        elif demand.memory_per_cpu:
+            amounts[MEMORY] = np.minimum(amounts[CPUS].astype(np.int64) * demand.memory_per_cpu, free[MEMORY])
+        for rows, per in need.memory_by_gres:
+            amounts[MEMORY] += np.minimum(total(amounts, rows) * per, free[MEMORY] - amounts[MEMORY]).astype(np.int32)
+        if need.partition_row is not None:
+            amounts[need.partition_row] = amounts[CPUS]
+        for row in need.takes_one:
+            amounts[row] = 1
+        return Placement(nodes, tasks, amounts)
+
+    def _whole_cores(self, need: Requirement, nodes: IntArray, cpus: IntArray) -> IntArray:
+        threads = self.table.threads_per_core[nodes]
+        used = np.minimum(threads, need.demand.threads_per_core) if need.demand.threads_per_core else threads
+        if need.demand.tasks_per_core:
+            used = np.minimum(used, need.demand.tasks_per_core * min(need.cpus_per_task, int(threads.max())))
+        whole: IntArray = -(-cpus // used) * threads
+        return whole
+
+    def _give_gres(self, need: Requirement, tasks: IntArray, free: Counts, amounts: Counts) -> None:
+        for rows, amount in need.node_gres:
+            _give(rows, np.full(len(tasks), amount), free, amounts)
+        for rows, amount in need.task_gres:
+            _give(rows, tasks * amount, free, amounts)
+        for rows, amount in need.job_gres:
+            have = self.compiler.job_gres_on(need, rows, free)
+            given = np.minimum(have, 1)
+            largest = np.argsort(-have, kind="stable")
+            more = _fill(amount - int(given.sum()), (have - given)[largest])
+            given[largest] += more
+            _give(rows, given, free, amounts)
+
+
+def _fill(wanted: int, room: IntArray) -> IntArray:
+    """Fill places one after another until ``wanted`` is used up."""
+    before = np.cumsum(room) - room
+    filled: IntArray = np.clip(wanted - before, 0, room)
+    return filled
+
+
+def _evenly(tasks: int, most: IntArray) -> IntArray:
+    """One task after another to every node in turn that still has room."""
+    low, high = 0, int(min(most.max(), tasks))
+    while low < high:  # the highest level that tasks suffice for
+        middle = (low + high + 1) // 2
+        if int(np.minimum(most, middle).sum()) <= tasks:
+            low = middle
+        else:
+            high = middle - 1
+    given = np.minimum(most, low)
+    given[np.flatnonzero(most > low)[: tasks - int(given.sum())]] += 1
+    return given
+
+
+def _give(rows: tuple[int, ...], wanted: IntArray, free: Counts, amounts: Counts) -> None:
+    """Take a GRES from the rows that can serve it, the first one first."""
+    left = wanted.astype(np.int32)
+    for row in rows:
+        taken = np.minimum(left, free[row] - amounts[row])
+        amounts[row] += taken
+        left = left - taken

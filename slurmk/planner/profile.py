@@ -1,0 +1,216 @@
+"""Free capacity over time: what a plan is made on, and what each decision of the plan shrinks.
+
+Time is cut into segments at every instant where something begins or ends; the last one never ends. A segment says, of
+each node, whether a job has all of it (``taken``), whether any job is on it (``used``), both as bits, and how much is
+free of each resource (``free``). Whole-node jobs change the bits alone, and segments whose ``free`` is equal share one
+copy until a job that shares nodes makes them differ. Beside each segment stand sums over pools of nodes (one pool a
+partition): how many nodes are idle and how many CPUs are free. They never say less than is there, so a scan over these
+two columns finds the few instants that are worth an exact look.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slurmk.planner.snapshot import BoolArray, IntArray
+
+FOREVER = 1 << 60
+"""An end that never comes."""
+
+Bits = NDArray[np.uint64]
+Counts = NDArray[np.int32]
+
+
+def pack(mask: BoolArray) -> Bits:
+    """A mask of nodes as 64-bit words; bit ``n % 64`` of word ``n // 64`` is node ``n``."""
+    words = -(-len(mask) // 64)
+    padded = np.zeros(words * 64, dtype=np.bool_)
+    padded[: len(mask)] = mask
+    return np.packbits(padded, bitorder="little").view(np.uint64)
+
+
+def rows_of(bits: Bits) -> IntArray:
+    """The nodes whose bit is set, in ascending order."""
+    return np.flatnonzero(np.unpackbits(bits.view(np.uint8), bitorder="little"))
+
+
+class Profile:
+    """See the module. ``capacity`` is [resources, nodes]; resource 0 is CPUs. ``licenses`` are totals by column."""
+
+    def __init__(self, start: int, capacity: Counts, licenses: IntArray, pools: BoolArray) -> None:
+        resources, nodes = capacity.shape
+        self.words = -(-nodes // 64)
+        self.count = 1
+        room = 1024
+        self.times = np.full(room, FOREVER, dtype=np.int64)
+        self.times[0] = start
+        self.row = np.zeros(room, dtype=np.intp)  # of taken and used
+        self.copy = np.zeros(room, dtype=np.intp)  # of free
+        self.taken = np.zeros((room, self.words), dtype=np.uint64)
+        self.used = np.zeros((room, self.words), dtype=np.uint64)
+        self.free = np.zeros((64, resources, nodes), dtype=np.int32)
+        self.free[0] = capacity
+        self.copies = 1
+        self.capacity = capacity
+        self.pools = np.array([pack(pool) for pool in pools], dtype=np.uint64).reshape(len(pools), self.words)
+        self.pool_masks = pools
+        self.idle = np.zeros((len(pools), room), dtype=np.int64)
+        self.cpus = np.zeros((len(pools), room), dtype=np.int64)
+        self.idle[:, 0] = pools.sum(axis=1)
+        self.cpus[:, 0] = (pools * capacity[0]).sum(axis=1)
+        self.licenses = np.zeros((len(licenses), room), dtype=np.int64)
+        self.licenses[:, 0] = licenses
+
+    # ------------------------------------------------------------------------------------------ segments
+
+    def at(self, time: int) -> int:
+        """The segment that begins at ``time``, made by cutting one in two if none does. Not before the profile starts."""
+        index = int(self.times[: self.count].searchsorted(time))
+        if index < self.count and self.times[index] == time:
+            return index
+        if self.count + 1 >= len(self.times):
+            self._grow()
+        count = self.count
+        for array in (self.times, self.row, self.copy):
+            array[index + 1 : count + 1] = array[index:count]
+        for table in (self.idle, self.cpus, self.licenses):
+            table[:, index + 1 : count + 1] = table[:, index:count]
+            table[:, index] = table[:, index - 1]
+        before = self.row[index - 1]
+        self.times[index], self.row[index], self.copy[index] = time, count, self.copy[index - 1]
+        self.taken[count], self.used[count] = self.taken[before], self.used[before]
+        self.count = count + 1
+        return index
+
+    def _grow(self) -> None:
+        room = 2 * len(self.times)
+        for name in ("times", "row", "copy"):
+            old = getattr(self, name)
+            new = np.full(room, FOREVER if name == "times" else 0, dtype=old.dtype)
+            new[: len(old)] = old
+            setattr(self, name, new)
+        for name in ("taken", "used"):
+            old = getattr(self, name)
+            setattr(self, name, np.concatenate((old, np.zeros_like(old))))
+        for name in ("idle", "cpus", "licenses"):
+            old = getattr(self, name)
+            setattr(self, name, np.concatenate((old, np.zeros_like(old)), axis=1))
+
+    def end(self, first: int, duration: int) -> int:
+        """One past the last segment that a job of ``duration`` seconds touches when it starts with segment ``first``."""
+        return int(self.times[: self.count].searchsorted(self.times[first] + duration))
+
+    # ------------------------------------------------------------------------------------------ questions
+
+    def candidates(self, levels: IntArray, need: int, first: int, duration: int) -> tuple[int, int]:
+        """The next stretch of segments in which a start may be possible: (first start, one past the last start), or
+        (count, count) when there is none. ``levels`` is a row of ``idle``, ``cpus`` or ``licenses``."""
+        low, step = first, 64
+        while low < self.count:
+            high = min(self.count, low + step)
+            short = (levels[low:high] < need).nonzero()[0]
+            if not len(short):
+                if high == self.count:
+                    return low, high
+                step *= 4
+                continue
+            short += low
+            starts = np.empty(len(short) + 1, dtype=np.int64)
+            starts[0] = low
+            starts[1:] = short + 1
+            lengths = self.times[short] - self.times[starts[:-1]]
+            fits = (lengths >= duration).nonzero()[0]
+            if len(fits):
+                begin, limit = int(starts[fits[0]]), int(self.times[short[fits[0]]]) - duration
+                return begin, int(self.times[: self.count].searchsorted(limit, side="right"))
+            last = int(starts[-1])
+            step = 64 if last > low else step * 4
+            if high == self.count and last >= self.count:
+                break
+            if high == self.count:
+                return last, self.count
+            low = last
+        return self.count, self.count
+
+    def idle_bits(self, first: int, last: int) -> Bits:
+        """Nodes without any job through segments ``first`` to ``last - 1``."""
+        bits: Bits = ~np.bitwise_or.reduce(self.used[self.row[first:last]], axis=0)
+        return bits
+
+    def shareable_bits(self, first: int, last: int) -> Bits:
+        """Nodes that no job has all of, through these segments."""
+        bits: Bits = ~np.bitwise_or.reduce(self.taken[self.row[first:last]], axis=0)
+        return bits
+
+    def least_free(self, first: int, last: int, nodes: IntArray) -> Counts:
+        """[resources, nodes]: what stays free of each resource through these segments, where no job has all of the node."""
+        copies = self.copy[first:last]
+        different = copies[np.concatenate(([True], copies[1:] != copies[:-1]))] if len(copies) > 1 else copies
+        least: Counts = self.free[different[0]].take(nodes, axis=1)
+        for copy in different[1:]:
+            np.minimum(least, self.free[copy].take(nodes, axis=1), out=least)
+        return least
+
+    def least_licenses(self, first: int, last: int) -> IntArray:
+        least: IntArray = self.licenses[:, first:last].min(axis=1)
+        return least
+
+    # ------------------------------------------------------------------------------------------ decisions
+
+    def take_whole(self, first: int, last: int, bits: Bits) -> None:
+        """A job has these idle nodes to itself through these segments."""
+        rows = self.row[first:last]
+        self.taken[rows] |= bits
+        self.used[rows] |= bits
+        if len(self.pools) == 1:
+            nodes = int(np.bitwise_count(bits).sum())
+            self.idle[0, first:last] -= nodes
+        else:
+            self.idle[:, first:last] -= np.bitwise_count(self.pools & bits).sum(axis=1, dtype=np.int64)[:, None]
+        held = self.capacity[0][rows_of(bits)] if len(self.pools) == 1 else None
+        if held is not None:
+            self.cpus[0, first:last] -= int(held.sum())
+        else:
+            nodes_of = rows_of(bits)
+            sums = (self.pool_masks[:, nodes_of] * self.capacity[0][nodes_of]).sum(axis=1)
+            self.cpus[:, first:last] -= sums[:, None]
+
+    def take_shares(self, first: int, last: int, nodes: IntArray, amounts: Counts) -> None:
+        """A job holds ``amounts`` [resources, nodes] of these nodes through these segments."""
+        bits = np.zeros(self.words, dtype=np.uint64)
+        np.bitwise_or.at(bits, nodes >> 6, np.left_shift(np.uint64(1), (nodes & 63).astype(np.uint64)))
+        rows = self.row[first:last]
+        newly = bits & ~self.used[rows]
+        self.idle[:, first:last] -= np.bitwise_count(newly[None] & self.pools[:, None]).sum(axis=2, dtype=np.int64)
+        self.used[rows] |= bits
+        self.cpus[:, first:last] -= (self.pool_masks[:, nodes] * amounts[0]).sum(axis=1)[:, None]
+        for copy in self._own_copies(first, last):
+            self.free[copy][:, nodes] -= amounts
+
+    def take_licenses(self, first: int, last: int, amounts: IntArray) -> None:
+        self.licenses[:, first:last] -= amounts[:, None]
+
+    def _own_copies(self, first: int, last: int) -> list[int]:
+        """The copies of ``free`` that these segments use, after those also used outside of them were duplicated."""
+        copies = self.copy[:]
+        if first and copies[first] == copies[first - 1]:
+            self._duplicate(first, last)
+        if last < self.count and self.copy[last] == self.copy[last - 1]:
+            begin = last - 1
+            while begin > first and self.copy[begin - 1] == self.copy[last]:
+                begin -= 1
+            self._duplicate(begin, last)
+        return list(dict.fromkeys(self.copy[first:last].tolist()))
+
+    def _duplicate(self, first: int, last: int) -> None:
+        """Give the run of equal copies that starts at ``first`` (and ends before ``last``) a copy of its own."""
+        if self.copies == len(self.free):
+            self.free = np.concatenate((self.free, np.empty_like(self.free)))
+        old = int(self.copy[first])
+        self.free[self.copies] = self.free[old]
+        index = first
+        while index < last and self.copy[index] == old:
+            self.copy[index] = self.copies
+            index += 1
+        self.copies += 1

@@ -1,0 +1,53 @@
+"""Why a pending record does not start, in Slurm's words."""
+
+from __future__ import annotations
+
+import numpy as np
+from grammar.hostlist import compress
+
+from slurmk.model.states import Reason
+from slurmk.planner.requirement import Requirement
+from slurmk.planner.snapshot import Outlook, PartitionRow, PendingRow, Snapshot
+
+
+def partition_reason(row: PendingRow, partition: PartitionRow) -> Reason:
+    """The partition limit or state that keeps the job out, or NONE."""
+    if not partition.up:
+        return Reason.PARTITION_DOWN if partition.queues else Reason.PARTITION_INACTIVE
+    limit = row.time_limit if row.time_minimum is None else min(row.time_limit, row.time_minimum)
+    if partition.maximum_time is not None and limit > partition.maximum_time:
+        return Reason.PARTITION_TIME_LIMIT
+    demand = row.demand
+    if partition.maximum_nodes is not None and demand.minimum_nodes > partition.maximum_nodes:
+        return Reason.PARTITION_NODE_LIMIT
+    if demand.minimum_nodes > len(partition.nodes) or demand.maximum_nodes < partition.minimum_nodes:
+        return Reason.PARTITION_NODE_LIMIT
+    return Reason.NONE
+
+
+def why_never(row: PendingRow, needs: list[Requirement], snapshot: Snapshot) -> Outlook:
+    """A record that does not even fit the cluster when it is empty: nodes that are gone now, or a request too large."""
+    if not needs:
+        return Outlook(Reason.BAD_CONSTRAINTS)
+    nodes = snapshot.nodes
+    gone = ~nodes.available
+    for need in needs:
+        usable = need.static_tasks > 0
+        named = np.isin(np.arange(len(gone)), need.required) if len(need.required) else usable
+        missing = usable & gone & named
+        if missing.any() and _fits(need, usable):
+            names = compress(nodes.names[index] for index in np.flatnonzero(missing))
+            return Outlook(Reason.REQ_NODE_NOT_AVAIL, partition=need.partition.name, description=f"UnavailableNodes:{names}")
+    need = needs[0]
+    if need.licenses.any() and not need.feasible and _fits(need, need.static_tasks > 0):
+        return Outlook(Reason.LICENSES, partition=need.partition.name)
+    if need.demand.constraint and not need.choice.mask.any():
+        return Outlook(Reason.BAD_CONSTRAINTS, partition=need.partition.name)
+    return Outlook(Reason.PARTITION_CONFIG, partition=need.partition.name)
+
+
+def _fits(need: Requirement, usable: np.typing.NDArray[np.bool_]) -> bool:
+    counts = np.sort(need.static_tasks[usable])[::-1][: need.maximum_nodes]
+    if len(need.required) and not usable[need.required].all():
+        return False
+    return len(counts) >= need.minimum_nodes and int(counts.sum()) >= need.tasks

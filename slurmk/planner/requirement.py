@@ -1,0 +1,394 @@
+"""A demand made ready for arithmetic over columns of nodes: which resources a task and a node need, and where.
+
+Resources are rows of one matrix, so that every question is the same few operations whatever is asked for. Row 0 is CPUs,
+row 1 memory, then GRES by type, then rows that stand for rules: ``MaxCPUsPerNode`` of a partition is a resource that its
+jobs use up, and ``--exclusive=user`` is one that must be untouched by others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from slurmk.planner.constraints import Choice, choices
+from slurmk.planner.profile import Bits, Counts, pack
+from slurmk.planner.snapshot import BoolArray, Demand, IntArray, PartitionRow, Snapshot
+
+CPUS, MEMORY = 0, 1
+PLENTY = 1 << 30
+"""Capacity of a resource that stands for a rule, and of what has no bound."""
+
+
+@dataclass(slots=True)
+class Resources:
+    """The rows of the capacity matrix, and their capacities on each node."""
+
+    capacity: Counts  # [resources, nodes]
+    gres: dict[str, tuple[int, ...]]  # name as in a demand -> rows that can serve it
+    gres_names: dict[int, str]  # row -> "gpu:a100", or "gpu" for devices without a type
+    partition_cpus: dict[str, int]  # partition -> row of its MaxCPUsPerNode
+    others: dict[int, int]  # user -> row that everyone else's jobs use
+    owners: dict[int, int]  # user -> row that this user's --exclusive=user jobs use
+
+
+def resources_of(snapshot: Snapshot) -> Resources:
+    """The resource rows that this snapshot needs."""
+    nodes = snapshot.nodes
+    cpus = np.clip(nodes.cpus - nodes.foreign_cpus, 0, None)
+    cpus -= cpus % nodes.threads_per_core
+    rows: list[IntArray] = [cpus, np.clip(nodes.memory - nodes.foreign_memory, 0, None)]
+    gres: dict[str, tuple[int, ...]] = {}
+    gres_names: dict[int, str] = {}
+    for kind in dict.fromkeys(name.partition(":")[0] for name in nodes.gres_names):
+        serving: list[int] = []
+        untyped = np.zeros(len(nodes.names), dtype=np.int64)
+        for column, name in enumerate(nodes.gres_names):
+            if name == kind:
+                untyped += nodes.gres[:, column]
+            elif name.startswith(kind + ":"):
+                gres[name] = (len(rows),)
+                gres_names[len(rows)] = name
+                serving.append(len(rows))
+                rows.append(nodes.gres[:, column])
+                untyped -= nodes.gres[:, column]
+        if (untyped > 0).any():
+            gres_names[len(rows)] = kind
+            serving.append(len(rows))
+            rows.append(np.clip(untyped, 0, None))
+        gres[kind] = tuple(serving)
+    partition_cpus = {}
+    for partition in snapshot.partitions:
+        if partition.maximum_cpus_per_node is not None:
+            partition_cpus[partition.name] = len(rows)
+            rows.append(np.full(len(nodes.names), partition.maximum_cpus_per_node))
+    others, owners = {}, {}
+    users = {row.demand.share_user for row in snapshot.pending} | {row.share_user for row in snapshot.running}
+    for user in sorted(user for user in users if user is not None):
+        others[user], owners[user] = len(rows), len(rows) + 1
+        rows += [np.full(len(nodes.names), PLENTY)] * 2
+    return Resources(np.array(rows, dtype=np.int32), gres, gres_names, partition_cpus, others, owners)
+
+
+@dataclass(slots=True)
+class Requirement:
+    """A demand in one partition under one choice of its constraint.
+
+    ``node_needs`` are (row, amount) that each node must have free, of which ``takes`` says what is used up; ``task_needs``
+    limit the tasks a node can hold.
+    """
+
+    demand: Demand
+    partition: PartitionRow
+    pool: int
+    eligible: BoolArray
+    bits: Bits
+    static_tasks: IntArray  # [nodes] tasks that an idle node holds
+    whole: bool
+    minimum_nodes: int
+    maximum_nodes: int
+    tasks: int
+    needed_cpus: int  # at least so many in all: for the scan
+    licenses: IntArray
+    size_class: object  # equal for demands that can be compared by size and time alone
+    size: int
+    choice: Choice
+    required: IntArray
+    untouched: tuple[int, ...] = ()
+    node_gres: tuple[tuple[tuple[int, ...], int], ...] = ()
+    task_gres: tuple[tuple[tuple[int, ...], int], ...] = ()
+    job_gres: tuple[tuple[tuple[int, ...], int], ...] = ()
+    takes_one: tuple[int, ...] = ()
+    partition_row: int | None = None
+    feasible: bool = True
+    minimum_cpus_per_node: int = 0
+    cpus_per_task: int = 1
+    cpus_by_gres: tuple[tuple[tuple[int, ...], int], ...] = ()
+    memory_by_gres: tuple[tuple[tuple[int, ...], int], ...] = ()
+    needed_nodes: int = 1  # fewest that can hold the tasks
+    wants_licenses: bool = False
+    comparable: bool = True  # an earlier answer for this size class bounds a later one
+    possible: bool | None = None  # fits the empty cluster; None: not yet looked
+
+
+class Compiler:
+    """Turns demands into requirements, each once."""
+
+    def __init__(self, snapshot: Snapshot, resources: Resources, pools: Sequence[BoolArray], pool_of: dict[str, int]) -> None:
+        self.snapshot = snapshot
+        self.resources = resources
+        self.pools = pools
+        self.pool_of = pool_of
+        self.position = {name: row for row, name in enumerate(snapshot.nodes.names)}
+        self.license_column = {name: column for column, name in enumerate(snapshot.licenses)}
+        self._choices: dict[str, tuple[Choice, ...]] = {}
+        self._known: dict[tuple[int, str, int, str], tuple[Requirement, ...]] = {}
+        self._masks: dict[bytes, tuple[BoolArray, Bits]] = {}
+        self._classes: dict[object, object] = {}
+
+    def requirements(self, demand: Demand, partition: PartitionRow, user: int, reservation: str) -> tuple[Requirement, ...]:
+        """One for each choice of the constraint. ``demand`` is compared by identity first, so keep equal ones the same."""
+        by_user = user if self.resources.others else 0
+        key = (id(demand), partition.name, by_user, reservation)
+        known = self._known.get(key)
+        if known is None:
+            found = self._choices.get(demand.constraint)
+            if found is None:
+                found = choices(demand.constraint, self.snapshot.nodes.features)
+                self._choices[demand.constraint] = found
+            known = tuple(self._compile(demand, partition, user, reservation, choice) for choice in found)
+            self._known[key] = known
+        return known
+
+    def _compile(self, demand: Demand, partition: PartitionRow, user: int, reservation: str, choice: Choice) -> Requirement:
+        nodes, resources = self.snapshot.nodes, self.resources
+        eligible = self._eligible(demand, partition, choice)
+        whole = demand.whole_nodes or partition.oversubscribe == 0
+        if self.snapshot.reservations:
+            eligible = self._reserved(eligible, reservation)
+        minimum = max(demand.minimum_nodes, partition.minimum_nodes, 1)
+        maximum = max(demand.maximum_nodes, minimum)
+        if partition.maximum_nodes is not None:
+            maximum = min(maximum, partition.maximum_nodes)
+        licenses = np.zeros(len(self.license_column), dtype=np.int64)
+        known_licenses = True
+        for name, amount in demand.licenses:
+            if name in self.license_column:
+                licenses[self.license_column[name]] += amount
+            else:
+                known_licenses = False
+        untouched, takes = self._rules(demand, user)
+        requirement = Requirement(
+            demand=demand,
+            partition=partition,
+            pool=self.pool_of[partition.name],
+            eligible=eligible,
+            bits=pack(eligible),
+            static_tasks=np.zeros(len(eligible), dtype=np.int64),
+            whole=whole,
+            minimum_nodes=minimum,
+            maximum_nodes=maximum,
+            tasks=max(demand.tasks, 1),
+            needed_cpus=0,
+            licenses=licenses,
+            size_class=None,
+            size=0,
+            choice=choice,
+            required=np.array(sorted({self.position[n] for n in demand.required_nodes if n in self.position}), dtype=np.int64),
+            untouched=untouched,
+            node_gres=self._gres(demand.gres_per_node) + self._per_socket(demand),
+            task_gres=self._gres(demand.gres_per_task),
+            job_gres=self._gres(demand.gres_per_job),
+            takes_one=takes,
+            partition_row=resources.partition_cpus.get(partition.name),
+            minimum_cpus_per_node=demand.minimum_cpus_per_node,
+            cpus_per_task=self._cpus_per_task(demand),
+            cpus_by_gres=self._gres(demand.cpus_per_gres),
+            memory_by_gres=self._gres(demand.memory_per_gres),
+        )
+        everywhere = np.arange(len(eligible))
+        requirement.static_tasks = np.where(eligible, self.tasks_on(requirement, resources.capacity, everywhere), 0)
+        requirement.eligible = eligible & nodes.available & (requirement.static_tasks > 0)
+        requirement.eligible, requirement.bits = self._shared_mask(requirement.eligible)
+        self._sizes(requirement)
+        if len(requirement.required) < len(set(demand.required_nodes)) or not known_licenses:
+            requirement.feasible = False
+        if len(requirement.required) and not requirement.eligible[requirement.required].all():
+            requirement.feasible = False
+        if minimum > maximum or (licenses > self._license_totals()).any():
+            requirement.feasible = False
+        return requirement
+
+    def _license_totals(self) -> IntArray:
+        return np.fromiter(self.snapshot.licenses.values(), dtype=np.int64, count=len(self.snapshot.licenses))
+
+    def _shared_mask(self, eligible: BoolArray) -> tuple[BoolArray, Bits]:
+        return self._masks.setdefault(eligible.tobytes(), (eligible, pack(eligible)))
+
+    def _eligible(self, demand: Demand, partition: PartitionRow, choice: Choice) -> BoolArray:
+        nodes = self.snapshot.nodes
+        mask = self.pools[self.pool_of[partition.name]] & choice.mask
+        if demand.excluded_nodes:
+            excluded = [self.position[name] for name in demand.excluded_nodes if name in self.position]
+            mask = mask.copy()
+            mask[excluded] = False
+        if demand.temporary_disk:
+            mask = mask & (nodes.temporary_disk >= demand.temporary_disk)
+        if demand.sockets_per_node:
+            mask = mask & (nodes.sockets >= demand.sockets_per_node)
+        if demand.cores_per_socket:
+            mask = mask & (nodes.cores // np.maximum(nodes.sockets, 1) >= demand.cores_per_socket)
+        if demand.threads_per_core:
+            mask = mask & (nodes.threads_per_core >= demand.threads_per_core)
+        return mask
+
+    def _reserved(self, eligible: BoolArray, reservation: str) -> BoolArray:
+        if not reservation:
+            return eligible
+        allowed = np.zeros_like(eligible)
+        for row in self.snapshot.reservations:
+            if row.name == reservation:
+                allowed[row.nodes] = True
+        return eligible & allowed
+
+    def _rules(self, demand: Demand, user: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Rows that must be untouched, and rows of which one is used, so that users who want no others have none."""
+        untouched, takes = [], []
+        if demand.memory_per_node == 0:
+            untouched.append(MEMORY)
+        for owner, row in self.resources.owners.items():
+            if owner == user:
+                if demand.share_user == user:
+                    untouched.append(self.resources.others[owner])
+                    takes.append(row)
+            else:
+                untouched.append(row)
+                takes.append(self.resources.others[owner])
+        return tuple(untouched), tuple(takes)
+
+    def _gres(self, wanted: tuple[tuple[str, int], ...]) -> tuple[tuple[tuple[int, ...], int], ...]:
+        return tuple((self.resources.gres.get(name, ()), amount) for name, amount in wanted)
+
+    def _per_socket(self, demand: Demand) -> tuple[tuple[tuple[int, ...], int], ...]:
+        sockets = demand.sockets_per_node or 1
+        return tuple((self.resources.gres.get(name, ()), amount * sockets) for name, amount in demand.gres_per_socket)
+
+    def _cpus_per_task(self, demand: Demand) -> int:
+        """CPUs of one task, with those that its own GRES bring."""
+        cpus = demand.cpus_per_task
+        for name, amount in demand.cpus_per_gres:
+            kind = name.partition(":")[0]
+            for other, count in demand.gres_per_task:
+                if other.partition(":")[0] == kind:
+                    cpus = max(cpus, amount * count)
+        return cpus
+
+    def _sizes(self, requirement: Requirement) -> None:
+        """What the scans and the comparison of demands by size need."""
+        demand = requirement.demand
+        fixed = requirement.minimum_nodes == requirement.maximum_nodes
+        counts = requirement.static_tasks[requirement.eligible]
+        per_node = requirement.tasks / requirement.minimum_nodes
+        most = int(counts.max()) if len(counts) else 1
+        requirement.needed_nodes = max(requirement.minimum_nodes, -(-requirement.tasks // most))
+        requirement.wants_licenses = bool(requirement.licenses.any())
+        requirement.comparable = not demand.switches
+        cpus_each = 0 if demand.overcommit else requirement.cpus_per_task
+        requirement.needed_cpus = max(requirement.tasks * cpus_each, demand.minimum_cpus, requirement.minimum_nodes)
+        if fixed and per_node == requirement.tasks // requirement.minimum_nodes and not len(requirement.required):
+            size, scale = requirement.minimum_nodes, ("nodes", per_node)
+        elif requirement.minimum_nodes == 1 and requirement.maximum_nodes >= len(requirement.eligible):
+            size, scale = requirement.tasks, ("tasks", 0.0)
+        else:
+            size, scale = 1, (demand.minimum_nodes, float(demand.maximum_nodes), demand.tasks)  # type: ignore[assignment]
+        key = (
+            requirement.bits.tobytes(),
+            requirement.partition.name,
+            requirement.whole,
+            scale,
+            requirement.cpus_per_task,
+            demand.tasks_per_node,
+            demand.tasks_per_node_exact,
+            demand.tasks_per_core,
+            demand.tasks_per_socket,
+            demand.threads_per_core,
+            demand.minimum_cpus,
+            demand.minimum_cpus_per_node,
+            demand.memory_per_node,
+            demand.memory_per_cpu,
+            demand.overcommit,
+            requirement.untouched,
+            requirement.node_gres,
+            requirement.task_gres,
+            requirement.job_gres,
+            requirement.cpus_by_gres,
+            requirement.memory_by_gres,
+            demand.licenses,
+            demand.contiguous,
+            demand.switches,
+            demand.required_nodes,
+            tuple((mask.tobytes(), count) for mask, count in requirement.choice.groups),
+        )
+        requirement.size_class, requirement.size = self._classes.setdefault(key, object()), size
+
+    # ------------------------------------------------------------------------------------------ arithmetic
+
+    def tasks_on(self, requirement: Requirement, free: Counts, nodes: IntArray) -> IntArray:
+        """How many of the job's tasks each of ``nodes`` can hold; ``free`` is [resources, len(nodes)]. 0: not usable."""
+        demand, table = requirement.demand, self.snapshot.nodes
+        capacity = self.resources.capacity[:, nodes]
+        cpus = free[CPUS].astype(np.int64)
+        if requirement.partition_row is not None and not requirement.whole:
+            cpus = np.minimum(cpus, free[requirement.partition_row])
+        threads = table.threads_per_core[nodes]
+        usable = cpus
+        if demand.threads_per_core:
+            usable = cpus // threads * np.minimum(threads, demand.threads_per_core)
+        if demand.overcommit:
+            tasks = np.where(cpus > 0, PLENTY, 0)
+        elif demand.tasks_per_core:
+            cores = -(-requirement.cpus_per_task // threads)
+            tasks = cpus // threads // np.maximum(cores, 1) * (demand.tasks_per_core if requirement.cpus_per_task == 1 else 1)
+            tasks = np.minimum(tasks, usable // requirement.cpus_per_task)
+        else:
+            tasks = usable // requirement.cpus_per_task
+        ok = tasks > 0
+        if requirement.minimum_cpus_per_node:
+            ok &= cpus >= requirement.minimum_cpus_per_node
+        if demand.memory_per_node is not None:
+            ok &= free[MEMORY] >= demand.memory_per_node
+        elif demand.memory_per_cpu:
+            tasks = np.minimum(tasks, free[MEMORY] // (demand.memory_per_cpu * max(1, requirement.cpus_per_task)))
+        for row in requirement.untouched:
+            ok &= free[row] == capacity[row]
+        if demand.tasks_per_socket:
+            tasks = np.minimum(tasks, demand.tasks_per_socket * table.sockets[nodes])
+        tasks, ok = self._gres_limits(requirement, free, tasks, ok)
+        if demand.tasks_per_node:
+            if demand.tasks_per_node_exact:
+                ok &= tasks >= demand.tasks_per_node
+            tasks = np.minimum(tasks, demand.tasks_per_node)
+        limited: IntArray = np.where(ok, tasks, 0)
+        return limited
+
+    def _gres_limits(
+        self, requirement: Requirement, free: Counts, tasks: IntArray, ok: BoolArray
+    ) -> tuple[IntArray, BoolArray]:
+        for rows, amount in requirement.task_gres:
+            tasks = np.minimum(tasks, total(free, rows) // amount)
+        for rows, amount in requirement.node_gres:
+            have = total(free, rows)
+            ok = ok & (have >= amount)
+            for by_rows, cpus in requirement.cpus_by_gres:
+                if set(by_rows) & set(rows):
+                    ok = ok & (free[CPUS] >= cpus * amount)
+            for by_rows, memory in requirement.memory_by_gres:
+                if set(by_rows) & set(rows):
+                    ok = ok & (free[MEMORY] >= memory * amount)
+        for rows, _ in requirement.job_gres:
+            ok = ok & (self.job_gres_on(requirement, rows, free) > 0)
+        for rows, memory in requirement.memory_by_gres:
+            for task_rows, amount in requirement.task_gres:
+                if set(task_rows) & set(rows):
+                    tasks = np.minimum(tasks, free[MEMORY] // (memory * amount))
+        return tasks, ok
+
+    def job_gres_on(self, requirement: Requirement, rows: tuple[int, ...], free: Counts) -> IntArray:
+        """How much of a per-job GRES a node could give, with the CPUs and memory that come with each."""
+        have = total(free, rows)
+        for by_rows, cpus in requirement.cpus_by_gres:
+            if set(by_rows) & set(rows):
+                have = np.minimum(have, free[CPUS] // cpus)
+        for by_rows, memory in requirement.memory_by_gres:
+            if set(by_rows) & set(rows):
+                have = np.minimum(have, free[MEMORY] // memory)
+        return have
+
+
+def total(free: Counts, rows: tuple[int, ...]) -> IntArray:
+    """The sum of several resources by node; nothing for no rows."""
+    result = np.zeros(free.shape[1], dtype=np.int64)
+    for row in rows:
+        result += free[row]
+    return result

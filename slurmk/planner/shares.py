@@ -1,0 +1,79 @@
+"""From amounts to things: which CPUs and which devices a job that starts now gets on each of its nodes.
+
+Only jobs that start now need this, and a started job keeps what it has, so numbers are given lowest first from those
+that no running job and no earlier start of this plan holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from slurmk.model.job import Allocation, GresShare, NodeShare
+from slurmk.planner.placement import Placement
+from slurmk.planner.requirement import CPUS, MEMORY, Requirement, Resources
+from slurmk.planner.snapshot import NodeTable, RunningRow
+
+
+class Inventory:
+    """CPUs and devices in use, by node."""
+
+    def __init__(self, table: NodeTable, resources: Resources, running: Iterable[RunningRow]) -> None:
+        self.table = table
+        self.resources = resources
+        self.cpus: dict[str, set[int]] = {}
+        self.devices: dict[tuple[str, str], set[int]] = {}
+        for row in running:
+            self.hold(row.allocation)
+
+    def hold(self, allocation: Allocation) -> None:
+        for share in allocation.shares:
+            self.cpus.setdefault(share.node, set()).update(share.cpu_ids)
+            for gres in share.gres:
+                self.devices.setdefault((share.node, gres.name), set()).update(gres.indices)
+
+    def release(self, allocation: Allocation) -> None:
+        for share in allocation.shares:
+            self.cpus.get(share.node, set()).difference_update(share.cpu_ids)
+            for gres in share.gres:
+                self.devices.get((share.node, gres.name), set()).difference_update(gres.indices)
+
+    def allocate(self, need: Requirement, placement: Placement) -> Allocation:
+        """The allocation for a placement that starts now; what it gets is held from then on."""
+        capacity = self.resources.capacity
+        nodes = placement.nodes.tolist()
+        tasks = placement.tasks.tolist()
+        if placement.amounts is None:
+            amounts = capacity[:, placement.nodes].copy()
+            demand = need.demand
+            if demand.memory_per_node:
+                amounts[MEMORY] = demand.memory_per_node
+            elif demand.memory_per_cpu:
+                amounts[MEMORY] = (amounts[CPUS] * demand.memory_per_cpu).clip(max=amounts[MEMORY])
+        else:
+            amounts = placement.amounts
+        columns = amounts.T.tolist()
+        shares = tuple(self._share(node, count, column) for node, count, column in zip(nodes, tasks, columns, strict=True))
+        allocation = Allocation(need.partition.name, shares, whole_nodes=placement.amounts is None)
+        self.hold(allocation)
+        return allocation
+
+    def _share(self, node: int, tasks: int, amounts: list[int]) -> NodeShare:
+        name = self.table.names[node]
+        cpus = amounts[CPUS]
+        cpu_ids = _lowest(cpus, range(int(self.table.cpus[node])), self.cpus.get(name, set()))
+        gres = tuple(self._gres(node, row, amounts[row]) for row in self.resources.gres_names if amounts[row])
+        return NodeShare(name, cpus, amounts[MEMORY], tasks, gres, cpu_ids)
+
+    def _gres(self, node: int, row: int, count: int) -> GresShare:
+        name = self.resources.gres_names[row]
+        kind, _, type_ = name.partition(":")
+        held = self.devices.get((self.table.names[node], kind), set())
+        listed = self.table.gres_devices.get(name)
+        return GresShare(kind, type_, count, _lowest(count, listed[node], held) if listed is not None else ())
+
+
+def _lowest(count: int, numbers: Iterable[int], held: set[int]) -> tuple[int, ...]:
+    if not held and isinstance(numbers, range) and count == len(numbers):
+        return tuple(numbers)
+    free = [number for number in numbers if number not in held]
+    return tuple(free[:count])

@@ -1,0 +1,142 @@
+"""How long a full plan takes: a mixed queue on a filled cluster.
+
+``python -m tests.benchmarks.plan --jobs 10000 --nodes 1024 --json``: 70 % whole-node jobs of 1 to 256 nodes, 30 % of 1 to
+64 tasks anywhere, limits of 10 minutes to 24 hours, on nodes of 32 cores that 64 running jobs fill. Needs nothing but the
+planner: no cluster and no database.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import resource
+import time
+
+import numpy as np
+
+from slurmk.model.job import Allocation, NodeShare
+from slurmk.planner.plan import plan
+from slurmk.planner.snapshot import Demand, NodeTable, PartitionRow, PendingRow, RunningRow, Snapshot
+
+NOW = 1_800_000_000
+CORES = 32
+MEMORY = 128_000
+
+
+def table(nodes: int) -> NodeTable:
+    """Equal nodes without GRES."""
+    full = np.full(nodes, 1, dtype=np.int64)
+    return NodeTable(
+        names=tuple(f"n{number:05d}" for number in range(1, nodes + 1)),
+        cpus=full * CORES,
+        cores=full * CORES,
+        sockets=full * 2,
+        threads_per_core=full,
+        memory=full * MEMORY,
+        temporary_disk=full * 0,
+        gres_names=(),
+        gres=np.zeros((nodes, 0), dtype=np.int64),
+        weight=full,
+        available=np.ones(nodes, dtype=np.bool_),
+        returns=np.zeros(nodes, dtype=np.bool_),
+        features=(frozenset(),) * nodes,
+        foreign_cpus=full * 0,
+        foreign_memory=full * 0,
+    )
+
+
+def demand(nodes: int = 1, tasks: int | None = None, *, whole: bool = False) -> Demand:
+    """A whole-node demand of ``nodes``, or ``tasks`` of one CPU and 2000 MiB anywhere."""
+    return Demand(
+        minimum_nodes=nodes,
+        maximum_nodes=nodes if whole else 1 << 30,
+        tasks=nodes if tasks is None else tasks,
+        cpus_per_task=1,
+        tasks_per_node=None,
+        tasks_per_node_exact=False,
+        tasks_per_core=None,
+        tasks_per_socket=None,
+        minimum_cpus=0,
+        minimum_cpus_per_node=0,
+        memory_per_node=0 if whole else None,
+        memory_per_cpu=None if whole else 2000,
+        whole_nodes=whole,
+    )
+
+
+def mixed(jobs: int, nodes: int, seed: int = 1, running: int = 64) -> Snapshot:
+    """The queue of the module's text; the same for the same arguments."""
+    chance = random.Random(seed)
+    nodes_table = table(nodes)
+    pending = []
+    demands: dict[Demand, Demand] = {}
+    for job in range(jobs):
+        whole = chance.random() < 0.7
+        wanted = demand(chance.randint(1, min(256, nodes)), whole=True) if whole else demand(tasks=chance.randint(1, 64))
+        pending.append(
+            PendingRow(
+                job_id=1000 + job,
+                demand=demands.setdefault(wanted, wanted),
+                partitions=("batch",),
+                priority=chance.randint(1, 1 << 20),
+                submit_time=NOW - jobs + job,
+                time_limit=60 * chance.randint(10, 1440),
+                user_id=1000 + job % 50,
+            )
+        )
+    held = []
+    for number, part in enumerate(np.array_split(np.arange(nodes), running)):
+        shares = tuple(NodeShare(nodes_table.names[node], CORES, MEMORY, 1) for node in part.tolist())
+        if shares:
+            end = NOW + 60 * chance.randint(1, 1440)
+            held.append(RunningRow(1 + number, end, Allocation("batch", shares, whole_nodes=True), user_id=1000))
+    partition = PartitionRow("batch", np.arange(nodes), True, 1, None, 0, None)
+    return Snapshot(1, NOW, nodes_table, (partition,), tuple(pending), tuple(held), window=0)
+
+
+def measure(jobs: int, nodes: int, seed: int, repeat: int) -> dict[str, object]:
+    """Best of ``repeat`` plans, in wall and CPU seconds, and what the plan says."""
+    snapshot = mixed(jobs, nodes, seed)
+    plan(mixed(20, 64))
+    walls, cpus = [], []
+    for _ in range(repeat):
+        wall, cpu = time.perf_counter(), time.process_time()
+        made = plan(snapshot)
+        walls.append(time.perf_counter() - wall)
+        cpus.append(time.process_time() - cpu)
+    planned = [outlook.start_time for outlook in made.outlooks.values() if outlook.start_time is not None]
+    return {
+        "seconds": round(min(walls), 4),
+        "cpu_seconds": round(min(cpus), 4),
+        "seconds_all": [round(wall, 4) for wall in walls],
+        "jobs": jobs,
+        "nodes": nodes,
+        "planned": len(planned),
+        "started": len(made.starts),
+        "distinct_demands": len({(row.demand, row.time_limit) for row in snapshot.pending}),
+        "last_start_days": round((max(planned, default=NOW) - NOW) / 86400, 2),
+        "mean_start_days": round((sum(planned) / max(len(planned), 1) - NOW) / 86400, 3),
+        "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+    }
+
+
+def main() -> None:
+    """Command line."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.plan", description=__doc__)
+    parser.add_argument("--jobs", type=int, default=10_000)
+    parser.add_argument("--nodes", type=int, default=1024)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--repeat", type=int, default=1)
+    parser.add_argument("--json", action="store_true", help="one JSON object as the last line")
+    options = parser.parse_args()
+    result = measure(options.jobs, options.nodes, options.seed, options.repeat)
+    if options.json:
+        print(json.dumps(result))
+    else:
+        for key, value in result.items():
+            print(f"{key:18} {value}")
+
+
+if __name__ == "__main__":
+    main()
