@@ -95,7 +95,8 @@ def _expand_word(word: str, text: str, room: int) -> list[str]:
 
 def _split(word: str) -> tuple[list[str], list[str]]:
     """What is outside brackets (one more) and inside them. An outer bracket around another is text."""
-    literals, brackets = [""], []
+    literals = [""]
+    brackets: list[str] = []
     rest = word
     while True:
         close = rest.find("]")
@@ -138,10 +139,15 @@ def _numbers(bracket: str, text: str) -> list[str]:
 
 def compress(names: Iterable[str]) -> str:
     """``names`` sorted and folded: ``login,n[1-3,10]`` (scontrol show hostlistsorted). A name given twice stays twice."""
-    listed = list(names)
+    listed = tuple(names)
     if len(listed) < 2:
         return "".join(listed)
-    return _fold(_sorted(map(_host, listed)))
+    return _compress(listed) if len(listed) <= 256 else _fold(_sorted(map(_host, listed)))
+
+
+@lru_cache(maxsize=2048)
+def _compress(names: tuple[str, ...]) -> str:
+    return _fold(_sorted(map(_host, names)))
 
 
 def fold(names: Iterable[str]) -> str:
