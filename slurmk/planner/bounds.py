@@ -14,14 +14,14 @@ import numpy as np
 
 from slurmk.planner.snapshot import IntArray
 
-_SIZES = sorted({round(2 ** (step / 6)) for step in range(6 * 18)})
-_TIMES = sorted({round(60 * 2 ** (step / 5)) for step in range(5 * 20)})
-
 
 class Bounds:
     """See the module. Times are Unix seconds; 0 stands for "no bound"."""
 
-    def __init__(self) -> None:
+    def __init__(self, largest: int, longest: int) -> None:
+        """``largest`` size and ``longest`` duration (seconds) worth telling apart; what lies above counts as that."""
+        self._sizes = _steps(1, max(largest, 1), 12)
+        self._durations = _steps(60, max(longest, 60), 12)
         self._tables: dict[int, IntArray] = {}
         self._exact: dict[tuple[int, int, int], int] = {}
 
@@ -31,20 +31,27 @@ class Bounds:
         if table is None:
             return 0
         bound = self._exact.get((id(size_class), size, duration), 0)
-        row, column = bisect_right(_SIZES, size) - 1, bisect_right(_TIMES, duration) - 1
+        row, column = bisect_right(self._sizes, size) - 1, bisect_right(self._durations, duration) - 1
         return bound if row < 0 or column < 0 else max(bound, int(table[row, column]))
 
     def note(self, size_class: object, size: int, duration: int, start: int) -> None:
         """A job of this class was planned at ``start``, and could not have been earlier."""
         table = self._tables.get(id(size_class))
         if table is None:
-            table = self._tables[id(size_class)] = np.zeros((len(_SIZES), len(_TIMES)), dtype=np.int64)
+            table = self._tables[id(size_class)] = np.zeros((len(self._sizes), len(self._durations)), dtype=np.int64)
         self._exact[id(size_class), size, duration] = start
-        row, column = bisect_left(_SIZES, size), bisect_left(_TIMES, duration)
-        if row < len(_SIZES) and column < len(_TIMES) and table[row, column] < start:
+        row, column = bisect_left(self._sizes, size), bisect_left(self._durations, duration)
+        if row < len(self._sizes) and column < len(self._durations) and table[row, column] < start:
             np.maximum(table[row:, column:], start, out=table[row:, column:])
 
     def forget(self) -> None:
         """Capacity was given back: nothing known before holds any more."""
         self._tables.clear()
         self._exact.clear()
+
+
+def _steps(lowest: int, highest: int, in_double: int) -> list[int]:
+    """Ascending numbers from ``lowest`` to ``highest``, about ``in_double`` of them in each doubling."""
+    count = int(in_double * max(0, (highest // lowest).bit_length())) + 1
+    steps = {min(highest, round(lowest * 2 ** (step / in_double))) for step in range(count)}
+    return sorted(steps | {highest})

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from slurmk.model.job import Allocation
 from slurmk.model.states import Reason
 from slurmk.planner.bounds import Bounds
 from slurmk.planner.placement import Placement, Placer
@@ -26,6 +27,10 @@ ARRAY_RESERVATIONS = 20
 
 SWITCH_WAIT = 300
 """Seconds a job waits for ``--switches`` when it names no time (max_switch_wait)."""
+
+
+CHUNK = 32
+"""Possible starts that are looked at together."""
 
 
 @dataclass(slots=True)
@@ -48,6 +53,7 @@ class Held:
     nodes: np.typing.NDArray[np.int64]
     amounts: Counts | None
     licenses: np.typing.NDArray[np.int64]
+    allocation: Allocation | None = None
 
 
 class Forecast:
@@ -62,7 +68,7 @@ class Forecast:
         self.compiler = Compiler(snapshot, resources, pools, pool_of)
         self.placer = Placer(snapshot, self.compiler)
         self.inventory = Inventory(snapshot.nodes, resources, snapshot.running)
-        self.bounds = Bounds()
+        self.bounds = Bounds(len(snapshot.nodes.names), max((row.time_limit for row in snapshot.pending), default=60))
         self.totals = np.fromiter(snapshot.licenses.values(), dtype=np.int64, count=len(snapshot.licenses))
         self.available = snapshot.nodes.available
         usable = np.array([pool & self.available for pool in pools]).reshape(len(pools), len(self.available))
@@ -71,6 +77,9 @@ class Forecast:
         self.starts: list[Start] = []
         self.outlooks: dict[int, Outlook] = {}
         self.held: dict[int, Held] = {}
+        self.rows: dict[int, PendingRow] = {}
+        self.promised: dict[int, list[Booking]] = {}
+        self.started: list[tuple[Start, Booking]] = []
         self._names = np.array(snapshot.nodes.names, dtype=object)
         for row in sorted(snapshot.running, key=lambda row: not row.allocation.whole_nodes):
             self.hold(row)
@@ -84,13 +93,13 @@ class Forecast:
     def hold(self, row: RunningRow) -> None:
         """Lay a running job on the profile."""
         held = self._held(row)
-        last = self.profile.at(held.end)
+        first, last = self.profile.at(self.now), self.profile.at(held.end)
         if held.bits is not None:
-            self.profile.take_whole(0, last, held.bits)
+            self.profile.take_whole(first, last, held.bits)
         elif held.amounts is not None and len(held.nodes):
-            self.profile.take_shares(0, last, held.nodes, held.amounts)
+            self.profile.take_shares(first, last, held.nodes, held.amounts)
         if held.licenses.any():
-            self.profile.take_licenses(0, last, held.licenses)
+            self.profile.take_licenses(first, last, held.licenses)
         self.held[row.job_id] = held
 
     def _held(self, row: RunningRow) -> Held:
@@ -106,7 +115,7 @@ class Forecast:
         if row.allocation.whole_nodes:
             mask = np.zeros(len(self.available), dtype=np.bool_)
             mask[nodes] = True
-            return Held(end, pack(mask), nodes, None, licenses)
+            return Held(end, pack(mask), nodes, None, licenses, row.allocation)
         amounts = np.zeros((len(resources.capacity), len(nodes)), dtype=np.int32)
         for column, (_, share) in enumerate(shares):
             amounts[CPUS, column], amounts[MEMORY, column] = share.cpus, share.memory
@@ -120,7 +129,30 @@ class Forecast:
             amounts[index if user != row.user_id else resources.owners[user]] = int(
                 user != row.user_id or row.share_user == user
             )
-        return Held(end, None, nodes, amounts, licenses)
+        return Held(end, None, nodes, amounts, licenses, row.allocation)
+
+    def release(self, job_id: int) -> bool:
+        """A running job is gone: give back what it would have held from now on. False when that is nothing."""
+        held = self.held.pop(job_id)
+        if held.allocation is not None:
+            self.inventory.release(held.allocation)
+        if held.end <= self.now:
+            return True
+        first, last = self.profile.at(self.now), self.profile.at(held.end)
+        if held.bits is not None:
+            self.profile.give_whole(first, last, held.bits)
+        elif held.amounts is not None and len(held.nodes):
+            self.profile.give_shares(first, last, held.nodes, held.amounts)
+        if held.licenses.any():
+            self.profile.take_licenses(first, last, -held.licenses)
+        return True
+
+    def adopt(self, row: RunningRow, booking: Booking) -> None:
+        """A start of this forecast runs now: it is on the profile already."""
+        placement = booking.placement
+        bits = self._bits(placement) if placement.amounts is None else None
+        licenses = booking.need.licenses
+        self.held[row.job_id] = Held(booking.end, bits, placement.nodes, placement.amounts, licenses, row.allocation)
 
     # ------------------------------------------------------------------------------------------ the queue
 
@@ -131,6 +163,7 @@ class Forecast:
 
     def decide(self, row: PendingRow) -> None:
         """Book one record: what of it can start now is started, the rest is promised a start or told a reason."""
+        self.rows[row.job_id] = row
         if row.held_reason is not Reason.NONE:
             self.outlooks[row.job_id] = Outlook(row.held_reason, partition=row.partitions[0] if row.partitions else "")
             return
@@ -139,26 +172,34 @@ class Forecast:
             self.outlooks[row.job_id] = refusal
             return
         first: Booking | None = None
-        for element in range(min(row.startable, row.count)):
+        promised: list[Booking] = []
+        for _ in range(min(row.startable, row.count)):
             booking = self.find(row, needs)
             if booking is None:
                 break
-            starts_now = booking.start <= self.now
-            if starts_now:
-                self.book(booking)
-                allocation = self.inventory.allocate(booking.need, booking.placement)
-                self.starts.append(Start(row.job_id, allocation, booking.limit))
+            if booking.start <= self.now:
+                self.start(row, booking)
                 continue
             first = first or booking
-            if self._beyond(booking) or element >= ARRAY_RESERVATIONS + len(self.starts):
+            if self._beyond(booking):
                 break
             self.book(booking)
-            if row.count > 1 and element + 1 >= ARRAY_RESERVATIONS:
+            promised.append(booking)
+            if len(promised) >= ARRAY_RESERVATIONS:
                 break
         else:
             if first is None and row.startable >= row.count:
                 return
+        if promised:
+            self.promised[row.job_id] = promised
         self.outlooks[row.job_id] = self._outlook(row, needs, first)
+
+    def start(self, row: PendingRow, booking: Booking) -> None:
+        """The job, or one element of the array, starts now."""
+        self.book(booking)
+        start = Start(row.job_id, self.inventory.allocate(booking.need, booking.placement), booking.limit)
+        self.starts.append(start)
+        self.started.append((start, booking))
 
     def _beyond(self, booking: Booking) -> bool:
         return self.snapshot.window > 0 and booking.start > self.now + self.snapshot.window
@@ -243,13 +284,40 @@ class Forecast:
             while first < beyond:
                 if profile.times[first] > latest:
                     return None
-                booking = self._check(row, need, first, limit)
-                if booking is not None:
-                    if comparable:
-                        self.bounds.note(need.size_class, need.size, limit, booking.start)
-                    return booking
-                first += 1
+                stop = min(beyond, first + CHUNK)
+                for index in self._promising(need, first, stop, limit):
+                    if profile.times[index] > latest:
+                        return None
+                    booking = self._check(row, need, index, limit)
+                    if booking is not None:
+                        if comparable:
+                            self.bounds.note(need.size_class, need.size, limit, booking.start)
+                        return booking
+                first = stop
         return None
+
+    def _promising(self, need: Requirement, first: int, stop: int, limit: int) -> list[int]:
+        """Of the segments ``first`` to ``stop - 1`` those where enough nodes and CPUs stay free long enough: a look at
+        many at once, that never leaves out a possible start."""
+        profile = self.profile
+        if stop - first == 1:
+            return [first]
+        firsts = np.arange(first, stop)
+        lasts = profile.times[: profile.count].searchsorted(profile.times[first:stop] + limit)
+        bits = profile.open_through(firsts, lasts, idle=need.whole)
+        bits &= need.bits
+        open_ = np.bitwise_count(bits).sum(axis=1, dtype=np.int64) >= need.needed_nodes
+        if need.whole or need.demand.overcommit:
+            return [first + index for index in open_.nonzero()[0].tolist()]
+        some = open_.nonzero()[0]
+        if len(some) < 2:
+            return [first + index for index in some.tolist()]
+        bits = bits[some]
+        nodes = rows_of(np.bitwise_or.reduce(bits, axis=0))
+        cpus = profile.least_cpus(firsts[some], lasts[some], nodes)
+        inside = np.unpackbits(bits.view(np.uint8), axis=1, bitorder="little")[:, nodes]
+        tasks = ((cpus // need.cpus_per_task) * inside).sum(axis=1)
+        return [first + index for index in some[tasks >= need.tasks].tolist()]
 
     def _check(self, row: PendingRow, need: Requirement, first: int, limit: int) -> Booking | None:
         """Whether the job can start with this segment: the exact look."""
@@ -309,13 +377,57 @@ class Forecast:
         first = profile.at(booking.start)
         last = profile.at(booking.end)
         if placement.amounts is None:
-            mask = np.zeros(len(self.available), dtype=np.bool_)
-            mask[placement.nodes] = True
-            profile.take_whole(first, last, pack(mask))
+            profile.take_whole(first, last, self._bits(placement))
         else:
             profile.take_shares(first, last, placement.nodes, placement.amounts)
         if booking.need.wants_licenses:
             profile.take_licenses(first, last, booking.need.licenses)
+
+    def give_back(self, booking: Booking, since: int) -> None:
+        """Undo ``book`` from ``since`` on."""
+        if booking.end <= since:
+            return
+        profile, placement = self.profile, booking.placement
+        first, last = profile.at(max(booking.start, since)), profile.at(booking.end)
+        if placement.amounts is None:
+            profile.give_whole(first, last, self._bits(placement))
+        else:
+            profile.give_shares(first, last, placement.nodes, placement.amounts)
+        if booking.need.wants_licenses:
+            profile.take_licenses(first, last, -booking.need.licenses)
+
+    def withdraw(self, job_id: int) -> bool:
+        """Take back what was promised to a record; false when that was nothing."""
+        self.rows.pop(job_id, None)
+        self.outlooks.pop(job_id, None)
+        bookings = self.promised.pop(job_id, [])
+        for booking in bookings:
+            self.give_back(booking, self.now)
+        return bool(bookings)
+
+    def may_fit_now(self, booking: Booking) -> bool:
+        """Whether enough is free at this moment; not whether it stays so long enough."""
+        index, need = self.profile.at(self.now), booking.need
+        if need.whole:
+            return int(self.profile.idle[need.pool, index]) >= need.needed_nodes
+        return int(self.profile.cpus[need.pool, index]) >= need.needed_cpus
+
+    def fits_now(self, row: PendingRow) -> bool:
+        """Whether the record, which has no promise at the moment, could start now."""
+        return self.find(row, self.needs(row)[0], latest=self.now) is not None
+
+    def promise_again(self, row: PendingRow, bookings: list[Booking]) -> None:
+        """Book what was withdrawn a moment ago."""
+        needs, _ = self.needs(row)
+        for booking in bookings:
+            self.book(booking)
+        self.rows[row.job_id], self.promised[row.job_id] = row, bookings
+        self.outlooks[row.job_id] = self._outlook(row, needs, bookings[0])
+
+    def _bits(self, placement: Placement) -> Bits:
+        mask = np.zeros(len(self.available), dtype=np.bool_)
+        mask[placement.nodes] = True
+        return pack(mask)
 
     # ------------------------------------------------------------------------------------------ what is told
 
@@ -334,7 +446,7 @@ class Forecast:
         need = needs[0] if booking is None else booking.need
         if booking is None and row.deadline is not None:
             return Reason.DEADLINE
-        if need.wants_licenses and (self.profile.licenses[:, 0] < need.licenses).any():
+        if need.wants_licenses and (self.profile.licenses[:, self.profile.at(self.now)] < need.licenses).any():
             return Reason.LICENSES
         name = need.partition.name
         if name in self.blocking:

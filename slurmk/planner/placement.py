@@ -158,8 +158,10 @@ class Placer:
         for weight in np.unique(weights):
             light = rest[weights <= weight]
             if len(light) >= nodes_left and int(tasks[light].sum()) >= tasks_left and not need.job_gres:
-                return light[np.argsort(self.table.weight[nodes[light]], kind="stable")]
-        return rest[np.argsort(weights, kind="stable")]
+                lightest: IntArray = light[np.argsort(self.table.weight[nodes[light]], kind="stable")]
+                return lightest
+        by_weight: IntArray = rest[np.argsort(weights, kind="stable")]
+        return by_weight
 
     def _below_switch(self, nodes: IntArray, tasks: IntArray, rest: IntArray, nodes_left: int, tasks_left: int) -> IntArray:
         """Those below the lowest switch with enough of them; the smallest such switch."""
@@ -170,7 +172,8 @@ class Placer:
             sums = np.bincount(groups[inside], weights=tasks[rest][inside])
             enough = np.flatnonzero((counts >= max(nodes_left, 1)) & (sums >= tasks_left))
             if len(enough):
-                return rest[groups == enough[np.argmin(counts[enough])]]
+                below: IntArray = rest[groups == enough[np.argmin(counts[enough])]]
+                return below
         return rest
 
     def _leaves(self, nodes: IntArray, tasks: IntArray, rest: IntArray, nodes_left: int, tasks_left: int) -> IntArray:

@@ -143,6 +143,32 @@ class Profile:
         bits: Bits = ~np.bitwise_or.reduce(self.taken[self.row[first:last]], axis=0)
         return bits
 
+    def open_through(self, firsts: IntArray, lasts: IntArray, *, idle: bool) -> Bits:
+        """[starts, words]: what ``idle_bits`` (or ``shareable_bits``) says for many stretches of segments at once.
+
+        ``firsts`` are ascending; each stretch ends before its entry of ``lasts``."""
+        begin, stop = int(firsts[0]), int(lasts.max())
+        rows = np.empty(stop - begin + 1, dtype=np.intp)
+        rows[:-1] = self.row[begin:stop]
+        rows[-1] = rows[0]  # never used: reduceat wants every bound to be an index
+        table = (self.used if idle else self.taken).take(rows, axis=0)
+        bits: Bits = ~np.bitwise_or.reduceat(table, _pairs(firsts - begin, lasts - begin), axis=0)[::2]
+        return bits
+
+    def least_cpus(self, firsts: IntArray, lasts: IntArray, nodes: IntArray) -> Counts:
+        """[starts, nodes]: the fewest CPUs free there through each stretch, where no job has all of the node."""
+        begin, stop = int(firsts[0]), int(lasts.max())
+        copies = self.copy[begin:stop]
+        changes = np.empty(len(copies), dtype=np.bool_)
+        changes[0] = True
+        np.not_equal(copies[1:], copies[:-1], out=changes[1:])
+        run = np.cumsum(changes) - 1
+        different = np.append(copies[changes], copies[0])
+        table = self.free[different[:, None], 0, nodes]
+        pairs = _pairs(run[firsts - begin], run[lasts - begin - 1] + 1)
+        least: Counts = np.minimum.reduceat(table, pairs, axis=0)[::2]
+        return least
+
     def least_free(self, first: int, last: int, nodes: IntArray) -> Counts:
         """[resources, nodes]: what stays free of each resource through these segments, where no job has all of the node."""
         copies = self.copy[first:last]
@@ -163,18 +189,14 @@ class Profile:
         rows = self.row[first:last]
         self.taken[rows] |= bits
         self.used[rows] |= bits
+        nodes = rows_of(bits)
         if len(self.pools) == 1:
-            nodes = int(np.bitwise_count(bits).sum())
-            self.idle[0, first:last] -= nodes
-        else:
-            self.idle[:, first:last] -= np.bitwise_count(self.pools & bits).sum(axis=1, dtype=np.int64)[:, None]
-        held = self.capacity[0][rows_of(bits)] if len(self.pools) == 1 else None
-        if held is not None:
-            self.cpus[0, first:last] -= int(held.sum())
-        else:
-            nodes_of = rows_of(bits)
-            sums = (self.pool_masks[:, nodes_of] * self.capacity[0][nodes_of]).sum(axis=1)
-            self.cpus[:, first:last] -= sums[:, None]
+            held = self.pool_masks[0][nodes]
+            self.idle[0, first:last] -= int(held.sum())
+            self.cpus[0, first:last] -= int(self.capacity[0][nodes][held].sum())
+            return
+        self.idle[:, first:last] -= np.bitwise_count(self.pools & bits).sum(axis=1, dtype=np.int64)[:, None]
+        self.cpus[:, first:last] -= (self.pool_masks[:, nodes] * self.capacity[0][nodes]).sum(axis=1)[:, None]
 
     def take_shares(self, first: int, last: int, nodes: IntArray, amounts: Counts) -> None:
         """A job holds ``amounts`` [resources, nodes] of these nodes through these segments."""
@@ -188,13 +210,37 @@ class Profile:
         for copy in self._own_copies(first, last):
             self.free[copy][:, nodes] -= amounts
 
+    def give_whole(self, first: int, last: int, bits: Bits) -> None:
+        """Undo ``take_whole`` for these segments."""
+        rows = self.row[first:last]
+        self.taken[rows] &= ~bits
+        self.used[rows] &= ~bits
+        self.idle[:, first:last] += np.bitwise_count(self.pools & bits).sum(axis=1, dtype=np.int64)[:, None]
+        nodes = rows_of(bits)
+        self.cpus[:, first:last] += (self.pool_masks[:, nodes] * self.capacity[0][nodes]).sum(axis=1)[:, None]
+
+    def give_shares(self, first: int, last: int, nodes: IntArray, amounts: Counts) -> None:
+        """Undo ``take_shares`` for these segments."""
+        if first >= last:
+            return
+        capacity = self.capacity[:, nodes]
+        self.cpus[:, first:last] += (self.pool_masks[:, nodes] * amounts[0]).sum(axis=1)[:, None]
+        for copy in self._own_copies(first, last):
+            self.free[copy][:, nodes] += amounts
+            mask = np.zeros(self.capacity.shape[1], dtype=np.bool_)
+            mask[nodes[(self.free[copy][:, nodes] >= capacity).all(axis=0)]] = True
+            empty = pack(mask)
+            for index in (first + np.flatnonzero(self.copy[first:last] == copy)).tolist():
+                cleared = empty & self.used[self.row[index]] & ~self.taken[self.row[index]]
+                self.used[self.row[index]] &= ~cleared
+                self.idle[:, index] += np.bitwise_count(self.pools & cleared).sum(axis=1, dtype=np.int64)
+
     def take_licenses(self, first: int, last: int, amounts: IntArray) -> None:
         self.licenses[:, first:last] -= amounts[:, None]
 
     def _own_copies(self, first: int, last: int) -> list[int]:
         """The copies of ``free`` that these segments use, after those also used outside of them were duplicated."""
-        copies = self.copy[:]
-        if first and copies[first] == copies[first - 1]:
+        if first and self.copy[first] == self.copy[first - 1]:
             self._duplicate(first, last)
         if last < self.count and self.copy[last] == self.copy[last - 1]:
             begin = last - 1
@@ -214,3 +260,10 @@ class Profile:
             self.copy[index] = self.copies
             index += 1
         self.copies += 1
+
+
+def _pairs(firsts: IntArray, lasts: IntArray) -> IntArray:
+    """Bounds as reduceat takes them; every other result is the one wanted."""
+    pairs = np.empty(2 * len(firsts), dtype=np.int64)
+    pairs[::2], pairs[1::2] = firsts, lasts
+    return pairs

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from grammar.hostlist import compress
 
+from grammar.hostlist import compress
 from slurmk.model.states import Reason
 from slurmk.planner.requirement import Requirement
 from slurmk.planner.snapshot import Outlook, PartitionRow, PendingRow, Snapshot

@@ -1,0 +1,118 @@
+"""What a change means, at once: between two full plans, without looking at the whole queue again.
+
+A forecast that was kept holds every promised start on its profile. A new job is booked behind all of them; capacity that
+came back is offered to the waiting jobs in order, each of which may start now if it fits beside everything promised. So a
+reaction starts nothing that delays a promised start. It takes milliseconds; the next full plan puts new jobs of high
+priority in their place and moves promises forward.
+"""
+
+from __future__ import annotations
+
+from slurmk.model.job import Allocation
+from slurmk.planner.forecast import Booking, Forecast
+from slurmk.planner.queue import in_order
+from slurmk.planner.snapshot import PendingRow, Plan, RunningRow, Snapshot
+
+OFFERS = 64
+"""Waiting jobs that freed capacity is offered to in one reaction: about 0.3 ms each at the worst."""
+
+
+def react(forecast: Forecast, snapshot: Snapshot) -> Plan | None:
+    """Bring the forecast up to date with a newer snapshot, in which earlier starts are running; what starts now.
+
+    The plan's ``outlooks`` are complete. None when nodes, partitions or reservations changed, so that only a full plan
+    helps. The forecast is changed; do not use it afterwards if None was returned.
+    """
+    before = forecast.snapshot
+    same = (
+        before.nodes is snapshot.nodes
+        and before.partitions is snapshot.partitions
+        and before.reservations == snapshot.reservations
+        and before.licenses == snapshot.licenses
+        and snapshot.time >= forecast.now
+    )
+    if not same:
+        return None
+    forecast.snapshot, forecast.now = snapshot, snapshot.time
+    forecast.profile.at(snapshot.time)
+    forecast.starts = []
+    freed = _running(forecast, snapshot)
+    freed |= _gone(forecast, snapshot)
+    new = _pending(forecast, snapshot)
+    if freed:
+        forecast.bounds.forget()
+        _offer(forecast, snapshot)
+    for row in in_order(snapshot, new):
+        forecast.decide(row)
+    return forecast.plan()
+
+
+def _key(allocation: Allocation) -> tuple[object, ...]:
+    return allocation.partition, tuple((share.node, share.cpu_ids, share.cpus) for share in allocation.shares)
+
+
+def _running(forecast: Forecast, snapshot: Snapshot) -> bool:
+    """Follow what runs: true if capacity came back."""
+    now, freed = snapshot.time, False
+    running = {row.job_id: row for row in snapshot.running}
+    for job_id in [job_id for job_id in forecast.held if job_id not in running]:
+        freed |= forecast.release(job_id)
+    unknown = [row for row in snapshot.running if row.job_id not in forecast.held]
+    started = {_key(start.allocation): (start, booking) for start, booking in forecast.started}
+    adopted: set[int] = set()
+    late: list[RunningRow] = []
+    for row in unknown:
+        known = started.pop(_key(row.allocation), None)
+        if known is None:
+            late.append(row)
+            forecast.inventory.hold(row.allocation)
+            continue
+        adopted.add(id(known[1]))
+        forecast.adopt(row, known[1])
+    for start, booking in started.values():
+        forecast.give_back(booking, now)
+        forecast.inventory.release(start.allocation)
+        freed = True
+    forecast.started = []
+    late += [row for row in snapshot.running if row.job_id in forecast.held and forecast.held[row.job_id].end <= now]
+    for row in late:
+        forecast.hold(row)
+    return freed
+
+
+def _pending(forecast: Forecast, snapshot: Snapshot) -> list[PendingRow]:
+    """Forget promises to records that changed; those and the new ones are to be booked again."""
+    new = []
+    for row in snapshot.pending:
+        old = forecast.rows.get(row.job_id)
+        if old is row or old == row:
+            continue
+        if old is not None:
+            forecast.withdraw(row.job_id)
+        new.append(row)
+    return new
+
+
+def _gone(forecast: Forecast, snapshot: Snapshot) -> bool:
+    """Take back promises to records that wait no more; true if there were any."""
+    waiting = {row.job_id for row in snapshot.pending}
+    gone = [job_id for job_id in forecast.rows if job_id not in waiting]
+    freed = False
+    for job_id in gone:
+        freed |= forecast.withdraw(job_id)
+    return freed
+
+
+def _offer(forecast: Forecast, snapshot: Snapshot) -> None:
+    """Let waiting jobs start now that fit beside everything promised, in order."""
+    rows = [row for row in snapshot.pending if row.job_id in forecast.promised and row.eligible_time <= forecast.now]
+    offers = 0
+    for row in in_order(snapshot, rows):
+        bookings: list[Booking] = forecast.promised[row.job_id]
+        if not forecast.may_fit_now(bookings[0]):
+            continue
+        offers += 1
+        if offers > OFFERS:
+            return
+        forecast.withdraw(row.job_id)
+        forecast.decide(row) if forecast.fits_now(row) else forecast.promise_again(row, bookings)
