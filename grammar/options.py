@@ -1,0 +1,885 @@
+"""The options of sbatch, srun and salloc: one table, one row an option (sbatch(1), srun(1), salloc(1)).
+
+A row says how the option is written, what its text means, which fields it sets and which environment variables stand for
+it. Fields are those of ``JobRequest``, or one of SETTINGS, which tell a command what to do and are no part of the job.
+``status`` and ``note`` say what slurmk does with it; the compatibility page in docs/ is made from this table.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from types import MappingProxyType
+
+from grammar.arguments import Argument, Option, Status
+from grammar.errors import GrammarError
+from grammar.mail import parse_mail_type
+from grammar.signals import parse_warning_signal
+from grammar.sizes import parse_memory
+from grammar.times import INFINITE, parse_duration, parse_duration_seconds, parse_time
+from grammar.tres import gpus_per_task, prefix_gpus, prefix_gres
+
+COMMANDS = ("sbatch", "srun", "salloc")
+
+SETTINGS = frozenset(
+    """
+    wait parsable test_only quiet verbose wrap ignore_pbs user group nodefile help usage version autocomplete
+    gpus_per_task label unbuffered kill_on_bad_exit relative exact overlap multi_prog job_id step_wait pty
+    disable_status quit_on_interrupt preserve_environment het_group mpi prolog epilog task_prolog task_epilog
+    immediate no_allocate no_gres whole interactive kill_command no_shell bell asynchronous ignored
+    """.split()  # noqa: SIM905
+)
+"""Fields that are not of JobRequest."""
+
+HELP, USAGE, VERSION, AUTOCOMPLETE = "help", "usage", "version", "autocomplete"
+
+
+class OptionError(GrammarError):
+    """An option that cannot be taken: the lines that Slurm prints (each as it stands on standard error) and the exit code."""
+
+    def __init__(self, *lines: str, code: int = 255) -> None:
+        super().__init__("\n".join(lines))
+        self.lines = lines
+        self.code = code
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the meaning of a value may depend on: the command, the name of the option, and Unix seconds now."""
+
+    command: str
+    option: str
+    now: float
+
+    def error(self, text: str, code: int = 255) -> OptionError:
+        return OptionError(f"{self.command}: error: {text}", code=code)
+
+    def fatal(self, text: str) -> OptionError:
+        return OptionError(f"{self.command}: fatal: {text}", code=1)
+
+    def invalid(self, first: str = "") -> OptionError:
+        lines = [first] if first else []
+        return OptionError(*lines, f"{self.command}: error: Invalid --{self.option} specification")
+
+
+Value = Callable[[str, Reading], object]
+"""From an option's text to its field's value, or to a tuple of values when the row sets several fields."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubmissionOption(Option):
+    """One row. ``value`` is None for an option without an argument, which sets its fields to ``alone``; an optional argument
+    that was left out does the same. ``environment`` are the variables that stand for it, by command."""
+
+    commands: tuple[str, ...] = COMMANDS
+    fields: tuple[str, ...] = ()
+    value: Value | None = None
+    alone: object = True
+    environment: Mapping[str, tuple[str, ...]] = field(default_factory=dict, compare=False)
+
+    def read(self, text: str | None, reading: Reading) -> dict[str, object]:
+        """The fields that the option sets. Raises OptionError."""
+        if not self.fields:
+            return {}
+        if self.value is None or text is None:
+            found = self.alone
+        else:
+            try:
+                found = self.value(text, reading)
+            except OptionError:
+                raise
+            except GrammarError:
+                raise reading.invalid() from None
+        if len(self.fields) == 1:
+            return {self.fields[0]: found}
+        assert isinstance(found, tuple)
+        return dict(zip(self.fields, found, strict=True))
+
+
+# ------------------------------------------------------------------------------------------------ values
+
+
+def _text(text: str, _: Reading) -> str:
+    return text
+
+
+LARGEST = 0x7FFFFFFF
+_DIGITS = re.compile(r"[ \t]*\+?0*(\d+)\Z", re.ASCII)
+
+
+def _whole(text: str, reading: Reading, *, least: int = 1, called: str = "") -> int:
+    name = called or f"--{reading.option}"
+    match = _DIGITS.match(text)
+    if match is None or (len(match[1]) < 11 and int(match[1]) < least):
+        raise reading.error(f'Invalid numeric value "{text}" for {name}.', 1)
+    if len(match[1]) > 10 or int(match[1]) > LARGEST:
+        raise reading.error(f"Numeric argument ({match[1][:10]}) too large for {name}.", 1)
+    return int(match[1])
+
+
+def _number(least: int = 1, called: str = "") -> Value:
+    def read(text: str, reading: Reading) -> int:
+        return _whole(text, reading, least=least, called=called)
+
+    return read
+
+
+def _minutes(text: str, _: Reading) -> int:
+    return parse_duration(text) or INFINITE
+
+
+def _plain_minutes(text: str, _: Reading) -> int:
+    return parse_duration(text)
+
+
+def _delay_boot(text: str, _: Reading) -> int:
+    seconds = parse_duration_seconds(text)
+    return INFINITE if seconds is None else seconds
+
+
+def _moment(text: str, reading: Reading) -> int:
+    try:
+        return parse_time(text, reading.now)
+    except GrammarError as error:
+        raise reading.invalid(str(error) if error.position is not None else "") from None
+
+
+def _memory(text: str, _: Reading) -> int:
+    return parse_memory(text)
+
+
+_NODE_COUNT = re.compile(r"(\d{1,10})([kKmM]?)\Z", re.ASCII)
+_NODE_LIST = re.compile(r"\d{1,7}(?:-\d{1,7}(?::\d{1,7})?)?(?:,\d{1,7}(?:-\d{1,7}(?::\d{1,7})?)?)+\Z|\d{1,7}-\d{1,7}:\d{1,7}\Z")
+
+_NODE_SIZES = re.compile(r"(\d+)(?:-(\d+))?(?::(\d+))?", re.ASCII)
+
+
+def _node_count(text: str, reading: Reading) -> int:
+    match = _NODE_COUNT.match(text)
+    number = int(match[1]) * {"": 1, "k": 1024, "m": 1048576}[match[2].lower()] if match else LARGEST + 1
+    if number > LARGEST:
+        raise reading.error(f'"{text}" is not a valid node count')
+    return number
+
+
+def _nodes(text: str, reading: Reading) -> tuple[str, int, int]:
+    """(text, fewest, most) of ``4``, ``2-4``, ``-4``, and of a list of sizes."""
+    if _NODE_LIST.match(text):
+        return _node_sizes(text, reading)
+    first, dash, last = text.partition("-")
+    fewest = _node_count(first, reading) if first or not dash else 1
+    if dash and not last:
+        raise reading.error(f"Maximum node count -1 is less than minimum node count {fewest}")
+    most = _node_count(last, reading) if dash else fewest
+    if most < fewest:
+        raise reading.error(f"Maximum node count {most} is less than minimum node count {fewest}")
+    return text, fewest, most
+
+
+def _node_sizes(text: str, reading: Reading) -> tuple[str, int, int]:
+    sizes: list[int] = []
+    for match in _NODE_SIZES.finditer(text):
+        first, last, step = (int(part) if part else None for part in match.groups())
+        assert first is not None
+        if last is not None and (last < first or step == 0):
+            raise reading.error(f"Maximum node count {last} is less than minimum node count {first}")
+        sizes += [first, range(first, (last or first) + 1, step or 1)[-1]]
+    return text, min(sizes), max(sizes)
+
+
+def _nice(text: str, reading: Reading) -> int:
+    match = re.match(r"[ \t]*([+-]?\d{1,18})", text)
+    number = int(match[1]) if match else 0
+    if abs(number) > 2147483645:
+        raise reading.error("Invalid --nice value, out of range (+/- 2147483645)")
+    return number
+
+
+def _priority(text: str, reading: Reading) -> int:
+    if text.upper() == "TOP":
+        return 0xFFFFFFFD
+    match = re.match(r"[ \t]*(-?\d{1,18})", text)
+    number = int(match[1]) if match else 0
+    if number < 0:
+        raise reading.error("Priority must be >= 0")
+    if number >= 0xFFFFFFFE:
+        raise reading.error("Priority must be < 4294967294")
+    return number
+
+
+def _cores(text: str, reading: Reading) -> tuple[int | None, int | None, int | None]:
+    """-B: ``sockets[:cores[:threads]]``; ``*`` is any, of a range the lower end counts."""
+    words = text.split(":")
+    if len(words) > 3:
+        raise reading.invalid()
+    names = ("first", "second", "third")
+    found: list[int | None] = []
+    for name, word in zip(names, words, strict=False):
+        lower = word.partition("-")[0]
+        found.append(None if word in ("*", "") else _whole(lower, reading, called=f"{name} arg of -B"))
+    found += [None] * (3 - len(found))
+    return found[0], found[1], found[2]
+
+
+def _switches(text: str, reading: Reading) -> tuple[int, int | None]:
+    """(switches, seconds): what is no time after the ``@`` is passed over."""
+    count, _, wait = text.partition("@")
+    switches = _whole(count, reading)
+    try:
+        seconds = parse_duration_seconds(wait) if wait else None
+    except GrammarError:
+        seconds = None
+    return switches, seconds
+
+
+def _one_of(**words: object) -> Value:
+    def read(text: str, reading: Reading) -> object:
+        if text.lower() not in words:
+            raise reading.invalid()
+        return words[text.lower()]
+
+    return read
+
+
+EXCLUSIVE_WORDS = {"user": "user", "mcs": "mcs", "topo": "topo"}
+_LEVELS = frozenset(("*", "block", "cyclic", "fcyclic"))
+
+
+def _distribution(text: str, reading: Reading) -> tuple[str, int | None]:
+    """(distribution, plane size) of ``block:cyclic``, ``plane=4``, ``arbitrary`` and so on."""
+    words, *flags = text.lower().split(",")
+    first, *rest = words.split(":")
+    if any(flag not in ("pack", "nopack") for flag in flags) or len(rest) > 2 or any(level not in _LEVELS for level in rest):
+        raise reading.invalid()
+    name, _, size = first.partition("=")
+    if name == "plane":
+        if not (size.isascii() and size.isdigit() and int(size[:9]) > 0):
+            raise reading.invalid(f"{reading.command}: error: Invalid plane size or size not specified")
+        return ",".join(("plane", *flags)), int(size[:9])
+    if first not in _LEVELS | {"arbitrary"}:
+        raise reading.invalid()
+    return text.lower(), None
+
+
+def _hint(text: str, reading: Reading) -> tuple[str, int | None, int | None]:
+    """(hint, cores per socket, threads per core)."""
+    known = {
+        "compute_bound": (None, 1),
+        "memory_bound": (1, 1),
+        "nomultithread": (None, 1),
+        "multithread": (None, None),
+    }
+    if text not in known:
+        raise reading.error(f'unrecognized --hint argument "{text}", see --hint=help', 1)
+    return text, *known[text]
+
+
+def _signal(text: str, reading: Reading) -> tuple[int, int, str | None]:
+    warning = parse_warning_signal(text)
+    if reading.command != "sbatch" and "B" in warning.flags:
+        raise reading.invalid()
+    return warning.number, warning.delay, warning.flags or None
+
+
+def _open_mode(text: str, reading: Reading) -> str:
+    if text[:1] in ("a", "t") and "append".startswith(text):
+        return "a"
+    if text and "truncate".startswith(text):
+        return "w"
+    raise reading.invalid()
+
+
+def _gres(text: str, _: Reading) -> tuple[str | None, bool]:
+    """(TRES per node, whether none is wanted)."""
+    if text.lower() == "none":
+        return None, True
+    return prefix_gres(text), False
+
+
+def _gpus(text: str, _: Reading) -> str | None:
+    return _checked_gpus(text, _) if text else None
+
+
+def _checked_gpus(text: str, reading: Reading) -> str:
+    for word in text.split(","):
+        kind, colon, count = word.rpartition(":")
+        if colon and not count.isdigit() and kind not in ("gpu",):
+            raise reading.error("Invalid Trackable RESource (TRES) specification", 1)
+    return prefix_gpus(text)
+
+
+def _gpus_per_task(text: str, reading: Reading) -> str | None:
+    if text.startswith("-"):
+        raise reading.error("Invalid Trackable RESource (TRES) specification", 1)
+    return gpus_per_task(text) or None
+
+
+def _cpus_per_gpu(text: str, reading: Reading) -> str:
+    return f"gres/gpu:{_whole(text, reading)}"
+
+
+def _memory_per_gpu(text: str, _: Reading) -> str:
+    return f"gres/gpu:{parse_memory(text)}"
+
+
+def _gpu_bind(text: str, _: Reading) -> str:
+    return f"gres/gpu:{text}"
+
+
+_GPU_FREQUENCY = re.compile(
+    r"(?:(?:memory=)?(?:low|medium|high|highm1|\d+)|verbose)(?:,(?:(?:memory=)?(?:low|medium|high|highm1|\d+)|verbose))*\Z"
+)
+
+
+def _gpu_frequency(text: str, reading: Reading) -> str:
+    if not _GPU_FREQUENCY.match(text):
+        raise reading.error(f"Invalid --gpu-freq argument: gpu:{text}")
+    return f"gpu:{text}"
+
+
+_CPU_FREQUENCY = re.compile(
+    r"(?i:\d+|low|medium|high|highm1|conservative|ondemand|performance|powersave|schedutil|userspace)(?:-(?i:\d+|low|medium|high|highm1))?"
+    r"(?::(?i:conservative|ondemand|performance|powersave|schedutil|userspace))?\Z"
+)
+
+
+def _cpu_frequency(text: str, reading: Reading) -> str:
+    if not _CPU_FREQUENCY.match(text):
+        lines = (f'{reading.command}: error: unrecognized --cpu-freq argument "{text}"',)
+        raise OptionError(*lines, f"{reading.command}: error: Invalid --cpu-freq argument")
+    return text
+
+
+def _words(known: Sequence[str], message: str, code: int = 255) -> Value:
+    """A list of known words; ``message`` has %s for the text."""
+
+    def read(text: str, reading: Reading) -> str:
+        if any(word.strip().lower() not in known for word in text.split(",")):
+            raise reading.error(message % text, code)
+        return text.lower()
+
+    return read
+
+
+_FREQUENCY = re.compile(r"(?:(?:task|energy|network|filesystem)=)?\d+(?:,(?:task|energy|network|filesystem)=\d+)*\Z", re.ASCII)
+
+
+def _accounting_frequency(text: str, reading: Reading) -> str:
+    if not _FREQUENCY.match(text):
+        raise reading.error(f"Invalid --acctg-freq specification: {text}")
+    return text
+
+
+_MEMORY_BINDINGS = frozenset(
+    ["quiet", "verbose", "none", "rank", "local", "prefer", "sort", "nosort", "q", "v", "no", "nobind"]
+)
+
+
+def _memory_binding(text: str, reading: Reading) -> str:
+    for word in text.lower().split(","):
+        if word not in _MEMORY_BINDINGS and not word.startswith(("map_mem:", "mask_mem:")) and not word.startswith("0x"):
+            raise reading.error(f'unrecognized --mem-bind argument "{text}"')
+    return text
+
+
+LIMITS = ["CPU", "FSIZE", "DATA", "STACK", "CORE", "RSS", "NPROC", "NOFILE", "MEMLOCK", "AS"]
+
+
+def _propagate(text: str, reading: Reading) -> str:
+    if text in ("ALL", "NONE"):
+        return text
+    for word in text.split(","):
+        if word.strip().upper().removeprefix("RLIMIT_") not in LIMITS:
+            lines = (f"{reading.command}: error: Bad rlimit name: {word}",)
+            raise OptionError(*lines, f"{reading.command}: error: --propagate={text} is not valid.", code=1)
+    return text
+
+
+def _memory_update(text: str, reading: Reading) -> tuple[int, int]:
+    match = re.match(r"(\d{1,9})%?@(\d{1,9})\Z", text, re.ASCII)
+    if match is None:
+        raise reading.error("--mem-update requires MARGIN@DELAY format")
+    return int(match[1]), int(match[2])
+
+
+def _refusal(reason: str) -> Value:
+    def read(_: str, reading: Reading) -> object:
+        raise reading.error(f"--{reading.option}: {reason}", 1)
+
+    return read
+
+
+def _zero_or_one(text: str, reading: Reading) -> bool:
+    number = _whole(text, reading, least=0)
+    if number not in (0, 1):
+        raise reading.invalid()
+    return bool(number)
+
+
+def _oom_kill_step(text: str, reading: Reading) -> int:
+    if text not in ("0", "1"):
+        raise reading.invalid()
+    return int(text)
+
+
+def _segment(text: str, reading: Reading) -> int:
+    if not (text.isascii() and text.isdigit()) or len(text) > 5 or int(text) > 0xFFFF:
+        raise reading.invalid()
+    return int(text)
+
+
+def _kill_on_bad_exit(text: str, reading: Reading) -> bool:
+    return bool(_whole(text, reading, least=0))
+
+
+def _job_id(text: str, reading: Reading) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= 10):
+        raise reading.invalid()
+    return int(text)
+
+
+# ------------------------------------------------------------------------------------------------- the table
+
+_NONE, _REQUIRED, _OPTIONAL = Argument.NONE, Argument.REQUIRED, Argument.OPTIONAL
+_ACCEPTED, _REFUSED = Status.ACCEPTED, Status.REFUSED
+_BATCH, _RUN, _ALLOCATION = ("sbatch",), ("srun",), ("salloc",)
+_NOT_YET = "recorded and shown; not acted on yet"
+
+
+def _row(
+    names: str,
+    argument: Argument,
+    fields: str = "",
+    value: Value | None = None,
+    *,
+    variables: str = "",
+    accepted: str = "",
+    refused: str = "",
+    commands: tuple[str, ...] = COMMANDS,
+    alone: object = True,
+    hidden: bool = False,
+) -> SubmissionOption:
+    """``names`` are the long names and at last, with its dash, the short one. ``variables`` are whole names of environment
+    variables; SBATCH_ ones are sbatch's, SALLOC_ ones salloc's, SRUN_ and SLURM_ ones srun's, and ``*_X`` is all three's."""
+    words = names.split()
+    return SubmissionOption(
+        names=tuple(word for word in words if not word.startswith("-")),
+        short=next((word[1:] for word in words if word.startswith("-")), ""),
+        argument=argument,
+        status=_REFUSED if refused else _ACCEPTED if accepted else Status.HONOURED,
+        note=refused or accepted,
+        hidden=hidden,
+        commands=commands,
+        fields=tuple(fields.split()),
+        value=_refusal(refused) if refused else value,
+        alone=alone,
+        environment=MappingProxyType({command: found for command in commands if (found := _variables(command, variables))}),
+    )
+
+
+_PREFIXES = {"sbatch": ("SBATCH_",), "srun": ("SLURM_", "SRUN_", "SLURMD_"), "salloc": ("SALLOC_",)}
+
+
+def _variables(command: str, names: str) -> tuple[str, ...]:
+    found: list[str] = []
+    for name in names.split():
+        if name.startswith("*_"):
+            found.append(_PREFIXES[command][0] + name[2:])
+        elif name.startswith("="):
+            found.append(name[1:])
+        elif name.startswith(_PREFIXES[command]):
+            found.append(name)
+    return tuple(found)
+
+
+SUBMISSION: tuple[SubmissionOption, ...] = (
+    # --- whose and what
+    _row("account -A", _REQUIRED, "account", _text, variables="*_ACCOUNT"),
+    _row("comment", _REQUIRED, "comment", _text),
+    _row("extra", _REQUIRED, "extra", _text, accepted="recorded; node extra constraints are not evaluated"),
+    _row("job-name -J", _REQUIRED, "name", _text, variables="SBATCH_JOB_NAME SLURM_JOB_NAME"),
+    _row("licenses -L", _REQUIRED, "licenses", _text),
+    _row("mail-type", _REQUIRED, "mail_type", lambda text, _: parse_mail_type(text), accepted="recorded; no mail is sent yet"),
+    _row("mail-user", _REQUIRED, "mail_user", _text, accepted="recorded; no mail is sent yet"),
+    _row("mcs-label", _REQUIRED, "mcs_label", _text, accepted="recorded; there is no MCS plugin"),
+    _row("partition -p", _REQUIRED, "partition", lambda text, _: text or None, variables="*_PARTITION"),
+    _row("qos -q", _REQUIRED, "qos", _text, variables="*_QOS"),
+    _row("reservation", _REQUIRED, "reservation", _text, variables="*_RESERVATION"),
+    _row("wckey", _REQUIRED, "wckey", _text, variables="*_WCKEY", accepted=_NOT_YET),
+    _row("clusters cluster -M", _REQUIRED, "clusters", _text, variables="SBATCH_CLUSTERS SALLOC_CLUSTERS =SLURM_CLUSTERS"),
+    _row("cluster-constraint", _REQUIRED, "cluster_constraint", _text, accepted="there is one cluster"),
+    _row("uid", _REQUIRED, "user", _text, commands=_BATCH),
+    _row("gid", _REQUIRED, "group", _text, commands=_BATCH),
+    _row("context", _REQUIRED, "ignored", _text, hidden=True, accepted="SELinux contexts are not set"),
+    # --- when
+    _row("array -a", _REQUIRED, "array", lambda text, _: text or None, commands=_BATCH, variables="SBATCH_ARRAY_INX"),
+    _row("begin -b", _REQUIRED, "begin_time", _moment),
+    _row("deadline", _REQUIRED, "deadline", _moment),
+    _row("delay-boot", _REQUIRED, "delay_boot", _delay_boot, variables="*_DELAY_BOOT", accepted="nodes are not rebooted"),
+    _row("dependency -d", _REQUIRED, "dependency", lambda text, _: text or None, variables="SLURM_DEPENDENCY"),
+    _row("hold -H", _NONE, "hold"),
+    _row("kill-on-invalid-dep", _REQUIRED, "kill_on_invalid_dependency", _one_of(yes=True, no=False), commands=_BATCH),
+    _row("nice", _OPTIONAL, "nice", _nice, alone=100),
+    _row("priority", _REQUIRED, "priority", _priority),
+    _row("reboot", _NONE, "reboot", accepted="nodes are not rebooted; shown as asked"),
+    _row(
+        "requeue",
+        _OPTIONAL,
+        "requeue",
+        _one_of(expedite=True),
+        commands=_BATCH,
+        variables="SBATCH_REQUEUE",
+    ),
+    _row("no-requeue", _NONE, "requeue", commands=_BATCH, alone=False, variables="SBATCH_NO_REQUEUE"),
+    _row("signal", _REQUIRED, "kill_warning_signal kill_warning_delay kill_warning_flags", _signal, variables="*_SIGNAL"),
+    _row("time -t", _REQUIRED, "time_limit", _minutes, variables="*_TIMELIMIT"),
+    _row("time-min", _REQUIRED, "time_minimum", _plain_minutes),
+    _row("immediate -I", _OPTIONAL, "immediate", _number(0), commands=("srun", "salloc"), alone=1, variables="*_IMMEDIATE"),
+    # --- how much and where
+    _row("constraint -C", _REQUIRED, "constraints", _text, variables="*_CONSTRAINT"),
+    _row("prefer", _REQUIRED, "prefer", _text, accepted="recorded; nodes are not chosen by it yet"),
+    _row("batch", _REQUIRED, "batch_features", _text, commands=_BATCH, variables="SBATCH_BATCH", accepted=_NOT_YET),
+    _row("contiguous", _NONE, "contiguous"),
+    _row(
+        "core-spec -S",
+        _REQUIRED,
+        "core_specification",
+        _number(0),
+        variables="*_CORE_SPEC",
+        accepted="not allowed by configuration",
+    ),
+    _row(
+        "thread-spec",
+        _REQUIRED,
+        "thread_specification",
+        _number(0),
+        variables="*_THREAD_SPEC",
+        accepted="not allowed by configuration",
+    ),
+    _row("cores-per-socket", _REQUIRED, "cores_per_socket", _number()),
+    _row("sockets-per-node", _REQUIRED, "sockets_per_node", _number()),
+    _row("threads-per-core", _REQUIRED, "threads_per_core", _number(), variables="*_THREADS_PER_CORE"),
+    _row("extra-node-info -B", _REQUIRED, "sockets_per_node cores_per_socket threads_per_core", _cores),
+    _row("cpus-per-task -c", _REQUIRED, "cpus_per_task", _number(), variables="SLURM_CPUS_PER_TASK"),
+    _row("cpus-per-gpu", _REQUIRED, "cpus_per_tres", _cpus_per_gpu, variables="*_CPUS_PER_GPU"),
+    _row("exclude -x", _REQUIRED, "excluded_nodes", _text),
+    _row("exclusive", _OPTIONAL, "shared", _one_of(**EXCLUSIVE_WORDS), alone="none", variables="*_EXCLUSIVE"),
+    _row("gpus -G", _REQUIRED, "tres_per_job", _gpus, variables="*_GPUS"),
+    _row("gpus-per-node", _REQUIRED, "tres_per_node", _gpus, variables="*_GPUS_PER_NODE"),
+    _row("gpus-per-socket", _REQUIRED, "tres_per_socket", _gpus),
+    _row("gpus-per-task", _REQUIRED, "gpus_per_task", _gpus_per_task, variables="*_GPUS_PER_TASK"),
+    _row("gres", _REQUIRED, "tres_per_node no_gres", _gres, variables="*_GRES SLURM_STEP_GRES", alone=(None, False)),
+    _row("mem", _REQUIRED, "memory_per_node", _memory, variables="*_MEM_PER_NODE"),
+    _row("mem-per-cpu", _REQUIRED, "memory_per_cpu", _memory, variables="*_MEM_PER_CPU"),
+    _row("mem-per-gpu", _REQUIRED, "memory_per_tres", _memory_per_gpu, variables="*_MEM_PER_GPU"),
+    _row("mincpus", _REQUIRED, "minimum_cpus_per_node", _number()),
+    _row("nodefile -F", _REQUIRED, "nodefile", _text, commands=("sbatch", "salloc")),
+    _row("nodefile", _REQUIRED, "nodefile", _text, commands=_RUN, hidden=True),
+    _row("nodelist -w", _REQUIRED, "required_nodes", _text),
+    _row("nodes -N", _REQUIRED, "nodes minimum_nodes maximum_nodes", _nodes, variables="SLURM_JOB_NUM_NODES SLURM_NNODES"),
+    _row("ntasks -n", _REQUIRED, "tasks", _number(), variables="SLURM_NPROCS SLURM_NTASKS"),
+    _row("ntasks-per-core", _REQUIRED, "tasks_per_core", _number(), variables="SLURM_NTASKS_PER_CORE"),
+    _row("ntasks-per-gpu", _REQUIRED, "ntasks_per_tres", _number(), variables="SLURM_NTASKS_PER_GPU"),
+    _row("ntasks-per-tres", _REQUIRED, "ntasks_per_tres", _number(), hidden=True),
+    _row("ntasks-per-node", _REQUIRED, "tasks_per_node", _number(), variables="SLURM_NTASKS_PER_NODE"),
+    _row("tasks-per-node", _REQUIRED, "tasks_per_node", _number(), hidden=True),
+    _row("ntasks-per-socket", _REQUIRED, "tasks_per_socket", _number(), variables="SLURM_NTASKS_PER_SOCKET"),
+    _row("overcommit -O", _NONE, "overcommit", variables="*_OVERCOMMIT"),
+    _row("oversubscribe -s", _NONE, "shared", alone="oversubscribe"),
+    _row(
+        "segment",
+        _REQUIRED,
+        "segment_size",
+        _segment,
+        variables="SBATCH_SEGMENT_SIZE SRUN_SEGMENT_SIZE SALLOC_SEGMENT_SIZE",
+        accepted=_NOT_YET,
+    ),
+    _row("consolidate-segments", _NONE, "consolidate_segments", accepted=_NOT_YET),
+    _row("spread-segments", _NONE, "spread_segments", accepted=_NOT_YET),
+    _row("spread-job", _NONE, "spread_job", variables="*_SPREAD_JOB"),
+    _row("switches", _REQUIRED, "required_switches wait_for_switch", _switches, variables="*_REQ_SWITCH"),
+    _row("tmp", _REQUIRED, "temporary_disk_per_node", _memory),
+    _row("tres-per-task", _REQUIRED, "tres_per_task", _text, variables="*_TRES_PER_TASK"),
+    _row("use-min-nodes", _NONE, "use_min_nodes", variables="*_USE_MIN_NODES"),
+    _row("resources", _REQUIRED, "resources", _text, refused="hierarchical resources are not configured"),
+    # --- how it runs
+    _row(
+        "acctg-freq",
+        _REQUIRED,
+        "account_gather_frequency",
+        _accounting_frequency,
+        variables="*_ACCTG_FREQ",
+        accepted="usage is sampled at a fixed rate",
+    ),
+    _row(
+        "bb",
+        _REQUIRED,
+        "burst_buffer",
+        _text,
+        variables="SLURM_BURST_BUFFER SALLOC_BURST_BUFFER",
+        accepted="there are no burst buffers; shown as asked",
+    ),
+    _row("bbf", _REQUIRED, "burst_buffer_file", _text, refused="there are no burst buffers"),
+    _row("chdir -D", _REQUIRED, "current_working_directory", _text, variables="SLURM_REMOTE_CWD SLURM_WORKING_DIR"),
+    _row(
+        "container",
+        _REQUIRED,
+        "container",
+        _text,
+        variables="SBATCH_CONTAINER SRUN_CONTAINER SALLOC_CONTAINER",
+        accepted=_NOT_YET,
+    ),
+    _row(
+        "container-id",
+        _REQUIRED,
+        "container_id",
+        _text,
+        variables="SBATCH_CONTAINER_ID SRUN_CONTAINER_ID SALLOC_CONTAINER_ID",
+        accepted=_NOT_YET,
+    ),
+    _row(
+        "container-type",
+        _REQUIRED,
+        "container_type",
+        _text,
+        variables="SBATCH_CONTAINER_TYPE SRUN_CONTAINER_TYPE SALLOC_CONTAINER_TYPE",
+        accepted=_NOT_YET,
+    ),
+    _row(
+        "cpu-freq",
+        _REQUIRED,
+        "cpu_frequency",
+        _cpu_frequency,
+        variables="SLURM_CPU_FREQ_REQ",
+        accepted="frequencies are not set",
+    ),
+    _row(
+        "distribution -m",
+        _REQUIRED,
+        "distribution distribution_plane_size",
+        _distribution,
+        variables="SBATCH_DISTRIBUTION SLURM_DISTRIBUTION",
+    ),
+    _row("error -e", _REQUIRED, "standard_error", _text, commands=("sbatch", "srun"), variables="SBATCH_ERROR SRUN_ERROR"),
+    _row("export", _REQUIRED, "export", _text, commands=_BATCH, variables="SBATCH_EXPORT"),
+    _row("export", _REQUIRED, "export", _text, commands=_RUN, variables="SLURM_EXPORT_ENV SRUN_EXPORT_ENV"),
+    _row("export-file", _REQUIRED, "export_file", _text, commands=_BATCH),
+    _row("external", _NONE, "external", commands=_BATCH, hidden=True, refused="external jobs are not run"),
+    _row(
+        "get-user-env",
+        _NONE,
+        "get_user_env",
+        commands=_BATCH,
+        variables="SBATCH_GET_USER_ENV",
+        alone="1",
+        accepted="the submitting environment is used",
+    ),
+    _row("gpu-bind", _REQUIRED, "tres_bind", _gpu_bind, variables="*_GPU_BIND", accepted="tasks are not bound to devices"),
+    _row("gpu-freq", _REQUIRED, "tres_freq", _gpu_frequency, variables="*_GPU_FREQ", accepted="frequencies are not set"),
+    _row(
+        "gres-flags",
+        _REQUIRED,
+        "gres_flags",
+        _words(
+            ["disable-binding", "enforce-binding", "multiple-tasks-per-sharing", "one-task-per-sharing", "allow-task-sharing"],
+            "Invalid --gres-flags specification: %s",
+        ),
+        variables="*_GRES_FLAGS",
+        accepted=_NOT_YET,
+    ),
+    _row("hint", _REQUIRED, "hint cores_per_socket threads_per_core", _hint, variables="SBATCH_HINT SALLOC_HINT =SLURM_HINT"),
+    _row("input -i", _REQUIRED, "standard_input", _text, commands=("sbatch", "srun"), variables="SBATCH_INPUT SRUN_INPUT"),
+    _row("mem-bind", _REQUIRED, "memory_binding", _memory_binding, variables="*_MEM_BIND", accepted="memory is not bound"),
+    _row("mem-update", _REQUIRED, "memory_update_margin memory_update_delay", _memory_update, accepted=_NOT_YET),
+    _row("network", _REQUIRED, "network", _text, variables="*_NETWORK", accepted="there is no switch plugin; shown as asked"),
+    _row("no-kill -k", _OPTIONAL, "kill_on_node_fail", _one_of(off=True), alone=False, variables="*_NO_KILL"),
+    _row(
+        "oom-kill-step", _OPTIONAL, "oom_kill_step", _oom_kill_step, alone=1, variables="SLURM_OOMKILLSTEP", accepted=_NOT_YET
+    ),
+    _row(
+        "open-mode",
+        _REQUIRED,
+        "open_mode",
+        _open_mode,
+        commands=("sbatch", "srun"),
+        variables="SBATCH_OPEN_MODE SLURM_OPEN_MODE",
+    ),
+    _row("output -o", _REQUIRED, "standard_output", _text, commands=("sbatch", "srun"), variables="SBATCH_OUTPUT SRUN_OUTPUT"),
+    _row(
+        "profile",
+        _REQUIRED,
+        "profile",
+        _words(["none", "all", "energy", "task", "lustre", "network"], "invalid --profile=%s option"),
+        variables="*_PROFILE",
+        accepted="no profiles are gathered",
+    ),
+    _row(
+        "propagate",
+        _OPTIONAL,
+        "propagate",
+        _propagate,
+        commands=("sbatch", "srun"),
+        alone="ALL",
+        accepted="limits of the controller's host are used",
+    ),
+    _row(
+        "resv-ports",
+        _OPTIONAL,
+        "reserve_ports",
+        _number(0, "--resv-port"),
+        variables="SLURM_RESV_PORTS",
+        alone=1,
+        accepted="ports are not reserved",
+    ),
+    _row("stepmgr", _NONE, "step_manager", accepted="every job has its own step manager"),
+    _row("tres-bind", _REQUIRED, "tres_bind", _text, variables="*_TRES_BIND", accepted="tasks are not bound to devices"),
+    _row(
+        "wait-all-nodes",
+        _REQUIRED,
+        "wait_all_nodes",
+        _zero_or_one,
+        commands=("sbatch", "salloc"),
+        variables="SBATCH_WAIT_ALL_NODES SALLOC_WAIT_ALL_NODES",
+        accepted="a job starts when all of its nodes are there",
+    ),
+    # --- sbatch's own
+    _row("ignore-pbs", _NONE, "ignore_pbs", commands=_BATCH, variables="SBATCH_IGNORE_PBS"),
+    _row("parsable", _NONE, "parsable", commands=("sbatch", "srun")),
+    _row("test-only", _NONE, "test_only", commands=("sbatch", "srun")),
+    _row("wait -W", _NONE, "wait", commands=_BATCH, variables="SBATCH_WAIT"),
+    _row("wrap", _REQUIRED, "wrap", _text, commands=_BATCH),
+    # --- srun's own
+    _row("accel-bind", _REQUIRED, "ignored", _text, commands=_RUN, hidden=True, accepted="tasks are not bound to devices"),
+    _row("async", _NONE, "asynchronous", commands=_RUN, refused="steps that outlive their srun are not made yet"),
+    _row(
+        "bcast",
+        _OPTIONAL,
+        "ignored",
+        _text,
+        commands=_RUN,
+        variables="SLURM_BCAST",
+        refused="the program is not copied to the nodes",
+    ),
+    _row(
+        "bcast-exclude",
+        _REQUIRED,
+        "ignored",
+        _text,
+        commands=_RUN,
+        variables="SLURM_BCAST_EXCLUDE",
+        accepted="there is no --bcast",
+    ),
+    _row("compress", _OPTIONAL, "ignored", _text, commands=_RUN, variables="SLURM_COMPRESS", accepted="there is no --bcast"),
+    _row(
+        "cpu-bind cpu_bind",
+        _REQUIRED,
+        "cpu_binding",
+        _text,
+        commands=_RUN,
+        variables="SLURM_CPU_BIND",
+        accepted="tasks are not bound to CPUs",
+    ),
+    _row("debugger-test", _NONE, "ignored", commands=_RUN, hidden=True, refused="there is no debugger support"),
+    _row("disable-status -X", _NONE, "disable_status", commands=_RUN, variables="SLURM_DISABLE_STATUS"),
+    _row("epilog", _REQUIRED, "epilog", _text, commands=_RUN, variables="SLURM_EPILOG", accepted=_NOT_YET),
+    _row("exact", _NONE, "exact", commands=_RUN, variables="SLURM_EXACT"),
+    _row("external-launcher", _NONE, "ignored", commands=_RUN, refused="external launchers are not supported yet"),
+    _row("het-group pack-group", _REQUIRED, "het_group", _text, commands=_RUN, accepted=_NOT_YET),
+    _row("ignore-signals", _REQUIRED, "ignored", _text, commands=_RUN, accepted=_NOT_YET),
+    _row("interactive", _NONE, "interactive", commands=_RUN, hidden=True, accepted=_NOT_YET),
+    _row("jobid", _REQUIRED, "job_id", _job_id, commands=_RUN, variables="SLURM_JOB_ID"),
+    _row(
+        "kill-on-bad-exit -K", _OPTIONAL, "kill_on_bad_exit", _kill_on_bad_exit, commands=_RUN, variables="SLURM_KILL_BAD_EXIT"
+    ),
+    _row("label -l", _NONE, "label", commands=_RUN, variables="SLURM_LABELIO"),
+    _row("mpi", _REQUIRED, "mpi", _text, commands=_RUN, variables="SLURM_MPI_TYPE", accepted="processes start without PMI"),
+    _row("msg-timeout", _REQUIRED, "ignored", _text, commands=_RUN, accepted="timeouts are fixed"),
+    _row("multi-prog", _NONE, "multi_prog", commands=_RUN),
+    _row("no-allocate -Z", _NONE, "no_allocate", commands=_RUN, refused="steps outside of a job are not run"),
+    _row("overlap", _NONE, "overlap", commands=_RUN, variables="SLURM_OVERLAP"),
+    _row("preserve-env -E", _NONE, "preserve_environment", commands=_RUN),
+    _row("prolog", _REQUIRED, "prolog", _text, commands=_RUN, variables="SLURM_PROLOG", accepted=_NOT_YET),
+    _row("pty", _OPTIONAL, "pty", _text, commands=_RUN, refused="terminals are not given yet"),
+    _row("quit-on-interrupt", _NONE, "quit_on_interrupt", commands=_RUN),
+    _row("relative -r", _REQUIRED, "relative", _number(0), commands=_RUN),
+    _row("send-libs", _OPTIONAL, "ignored", _text, commands=_RUN, variables="SLURM_SEND_LIBS", accepted="there is no --bcast"),
+    _row("slurmd-debug", _REQUIRED, "ignored", _text, commands=_RUN, variables="SLURMD_DEBUG", accepted="there is no slurmd"),
+    _row("task-epilog", _REQUIRED, "task_epilog", _text, commands=_RUN, variables="SLURM_TASK_EPILOG", accepted=_NOT_YET),
+    _row("task-prolog", _REQUIRED, "task_prolog", _text, commands=_RUN, variables="SLURM_TASK_PROLOG", accepted=_NOT_YET),
+    _row(
+        "threads -T",
+        _REQUIRED,
+        "ignored",
+        _number(),
+        commands=_RUN,
+        variables="SLURM_THREADS",
+        accepted="messages do not fan out",
+    ),
+    _row("treewidth", _REQUIRED, "ignored", _text, commands=_RUN, accepted="messages do not fan out"),
+    _row("unbuffered -u", _NONE, "unbuffered", commands=_RUN, variables="SLURM_UNBUFFEREDIO"),
+    _row("wait -W", _REQUIRED, "step_wait", _number(0), commands=_RUN, variables="SLURM_WAIT"),
+    _row("wait-for-children", _NONE, "ignored", commands=_RUN, accepted=_NOT_YET),
+    _row("whole", _NONE, "whole", commands=_RUN, hidden=True, variables="SLURM_WHOLE"),
+    _row("x11", _OPTIONAL, "x11", _text, commands=("srun", "salloc"), alone="all", refused="X11 is not forwarded"),
+    # --- salloc's own
+    _row("bell", _NONE, "bell", commands=_ALLOCATION, variables="SALLOC_BELL"),
+    _row("no-bell", _NONE, "bell", commands=_ALLOCATION, variables="SALLOC_NO_BELL", alone=False),
+    _row("kill-command -K", _OPTIONAL, "kill_command", _text, commands=_ALLOCATION, variables="SALLOC_KILL_CMD"),
+    _row("no-shell", _NONE, "no_shell", commands=_ALLOCATION),
+    # --- every command's
+    _row("quiet -Q", _NONE, "quiet"),
+    _row("verbose -v", _NONE, "verbose"),
+    _row("help -h", _NONE, HELP),
+    _row("usage", _NONE, USAGE),
+    _row("version -V", _NONE, VERSION),
+    _row("autocomplete", _REQUIRED, AUTOCOMPLETE, _text, hidden=True),
+)
+"""Every option of the three commands."""
+
+COUNTED = frozenset(("quiet", "verbose"))
+"""Fields that add up when an option is repeated."""
+
+EARLY = frozenset(("help -h", "usage", "version -V", "wrap", "autocomplete"))
+"""Options that mean something on the command line only."""
+
+
+@cache
+def options_of(command: str) -> tuple[SubmissionOption, ...]:
+    """The rows of one command, in the order of their names."""
+    rows = [row for row in SUBMISSION if command in row.commands]
+    return tuple(sorted(rows, key=lambda row: row.name))
+
+
+@cache
+def variables_of(command: str) -> Mapping[str, SubmissionOption]:
+    """The rows by the environment variables that stand for them, weakest first where a row has several."""
+    return MappingProxyType(
+        {name: row for row in options_of(command) for name in row.environment.get(command, ())}
+        | dict.fromkeys((f"{_PREFIXES[command][0]}WAIT4SWITCH",), _WAIT_FOR_SWITCH)
+        | dict.fromkeys((f"{_PREFIXES[command][0]}DEBUG",), _DEBUG)
+    )
+
+
+def _seconds(text: str, _: Reading) -> int | None:
+    return parse_duration_seconds(text)
+
+
+def _level(text: str, _: Reading) -> int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 3 else 0
+
+
+_WAIT_FOR_SWITCH = _row("switches", _REQUIRED, "wait_for_switch", _seconds)
+_DEBUG = _row("verbose", _REQUIRED, "verbose", _level)
+
+
+def read_variable(row: SubmissionOption, text: str, reading: Reading) -> dict[str, object]:
+    """What an environment variable sets: a flag when it is empty, ``yes`` or a number other than 0; else as the option, an
+    optional argument being left out when it is empty. Raises OptionError."""
+    if row.argument is Argument.NONE:
+        on = text in ("", "yes") or bool(re.match(r"[ \t]*[+-]?0*[1-9]", text))
+        return row.read(None, reading) if on else {}
+    if row.argument is Argument.OPTIONAL and not text:
+        return row.read(None, reading)
+    return row.read(text, reading)
