@@ -131,10 +131,11 @@ class Accepted:
 @dataclass(frozen=True, slots=True)
 class Refused:
     """The event was not done at all; nothing changed. One of several selections may be refused: then ``subject`` names it
-    (``12_3``) and the others were done."""
+    (``12_3``) and the others were done. ``notices`` are lines the caller is told before the error itself."""
 
     error: SlurmError
     subject: str = ""
+    notices: tuple[str, ...] = ()
 
 
 Effect: TypeAlias = (

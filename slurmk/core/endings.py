@@ -1,0 +1,195 @@
+"""How jobs leave: cancelled while waiting, ended by themselves, killed, lost with a node, put back in the queue, forgotten."""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import replace
+
+from slurmk.core.effects import ForgetJob, Mail, SaveStep, Terminate
+from slurmk.core.priority import priority_of
+from slurmk.core.state import Phase, Turn, phase_of
+from slurmk.model.job import Job
+from slurmk.model.states import JobFlag, JobState, Reason
+
+REQUEUE_DELAY = 121
+"""Seconds before a batch job that was requeued may start again: Slurm waits for old credentials to expire."""
+
+
+def finish_pending(turn: Turn, job: Job, state: JobState, reason: Reason | None, user_id: int | None = None) -> Job:
+    """End a job that has not started: its start and end are now. Without a reason it keeps the one it waited for."""
+    job = turn.save(
+        replace(
+            job,
+            state=state,
+            flags=JobFlag.NONE,
+            reason=job.reason if reason is None else reason,
+            start_time=turn.now,
+            end_time=turn.now,
+            cancelled_by=user_id,
+        )
+    )
+    turn.wake_planner()
+    _finished(turn, job)
+    return job
+
+
+def end(
+    turn: Turn,
+    job: Job,
+    state: JobState,
+    reason: Reason,
+    *,
+    exit_code: int | None = None,
+    kill_wait: int | None = None,
+    user_id: int | None = None,
+    failed_node: str = "",
+    gone: frozenset[str] = frozenset(),
+) -> Job:
+    """End a job that holds nodes: it is COMPLETING until all of them are released. ``gone`` are nodes that already are."""
+    job = turn.save(
+        replace(
+            job,
+            state=state,
+            flags=(job.flags & ~(JobFlag.CONFIGURING | JobFlag.STOPPED)) | JobFlag.COMPLETING,
+            reason=reason,
+            state_description="",
+            end_time=turn.now,
+            suspended_seconds=job.suspended_seconds + _suspended_now(turn, job),
+            exit_code=job.exit_code if exit_code is None else exit_code,
+            cancelled_by=job.cancelled_by if user_id is None else user_id,
+            failed_node=failed_node or job.failed_node,
+        )
+    )
+    wait = turn.state.site.kill_wait if kill_wait is None else kill_wait
+    assert job.allocation is not None
+    nodes = tuple(name for name in job.allocation.nodes if name not in gone)
+    if nodes:
+        turn.emit(Terminate(job.job_id, job.restarts, wait, nodes))
+    return release(turn, job, gone)
+
+
+def _suspended_now(turn: Turn, job: Job) -> int:
+    return turn.now - job.suspend_time if job.state is JobState.SUSPENDED else 0
+
+
+def release(turn: Turn, job: Job, nodes: frozenset[str]) -> Job:
+    """These nodes are free of the job. With the last of them a COMPLETING job is over, or back in the queue."""
+    state = turn.state
+    released = state.released.setdefault(job.job_id, set())
+    released |= nodes
+    assert job.allocation is not None
+    if phase_of(job) is not Phase.COMPLETING or not released.issuperset(job.allocation.nodes):
+        return job
+    del state.released[job.job_id]
+    _close_steps(turn, job)
+    turn.wake_planner()
+    job = state.jobs[job.job_id]
+    if job.state is JobState.PENDING:
+        return _back_in_queue(turn, job)
+    job = turn.save(replace(job, flags=job.flags & ~JobFlag.COMPLETING))
+    _finished(turn, job)
+    return job
+
+
+def _close_steps(turn: Turn, job: Job) -> None:
+    """Steps that nobody reported the end of ended with the job."""
+    for step in job.steps:
+        turn.keep(SaveStep(replace(step, state=JobState.CANCELLED, end_time=job.end_time or turn.now), job.restarts))
+    if job.steps:
+        turn.save(replace(job, steps=()))
+
+
+def requeue(
+    turn: Turn, job: Job, reason: Reason, *, held: bool, gone: frozenset[str] = frozenset(), failed_node: str = ""
+) -> Job:
+    """End a job that holds nodes and put it back in the queue once they are released."""
+    flags = job.flags | JobFlag.REQUEUED | (JobFlag.REQUEUE_HOLD if held else JobFlag.NONE)
+    mail(turn, job, "REQUEUE")
+    job = replace(job, flags=flags)
+    return end(turn, job, JobState.PENDING, reason, kill_wait=turn.state.site.kill_wait, gone=gone, failed_node=failed_node)
+
+
+def _back_in_queue(turn: Turn, job: Job) -> Job:
+    held = bool(job.flags & JobFlag.REQUEUE_HOLD)
+    return again(turn, job, held=held, delay=0 if held else REQUEUE_DELAY)
+
+
+def again(turn: Turn, job: Job, *, held: bool, delay: int, description: str = "", reason: Reason = Reason.NONE) -> Job:
+    """A job that ran (or failed to) waits once more, as its next attempt."""
+    begin = turn.now + delay
+    flags = job.flags & (JobFlag.SPECIAL_EXIT | JobFlag.REQUEUE_HOLD if held else JobFlag.NONE)
+    request = replace(job.request, begin_time=begin) if delay else job.request
+    if held and reason is Reason.NONE:
+        reason, description = job.reason if job.reason is Reason.JOB_LAUNCH_FAILURE else Reason.JOB_HELD_USER, description
+    job = replace(
+        job,
+        request=request,
+        state=JobState.PENDING,
+        flags=flags,
+        reason=reason if held else Reason.BEGIN_TIME if delay else Reason.NONE,
+        state_description=description,
+        restarts=job.restarts + 1,
+        start_time=0,
+        end_time=0,
+        suspend_time=0,
+        suspended_seconds=0,
+        eligible_time=begin,
+        accrue_time=0 if held else begin,
+        exit_code=0,
+        derived_exit_code=0,
+        allocation=None,
+        last_partition=job.allocation.partition if job.allocation else job.last_partition,
+        cancelled_by=None,
+        steps=(),
+        next_step=0,
+        priority=0,
+    )
+    if not held:
+        job = replace(job, priority=priority_of(turn, job))
+    if delay:
+        turn.wake_at(begin, job.job_id)
+    turn.wake_planner()
+    return turn.save(job)
+
+
+def _finished(turn: Turn, job: Job) -> None:
+    """A job is wholly over: those that wait for it are told, and it will be forgotten."""
+    turn.state.forget_at(job.end_time + turn.state.site.minimum_job_age, job.job_id)
+    turn.state.wait_for(job.job_id, frozenset())
+    mail(turn, job, "END" if job.state is JobState.COMPLETED else "FAIL")
+    turn.note(job)
+
+
+def mail(turn: Turn, job: Job, kind: str) -> None:
+    """Tell the user, if they asked to be told of this."""
+    wanted = job.request.mail_type
+    if not wanted or job.is_array:
+        return
+    if kind in wanted or "ALL" in wanted or (kind == "FAIL" and "END" in wanted):
+        turn.emit(Mail(job, kind, job.request.mail_user or job.credentials.user_name))
+
+
+def forget_old(turn: Turn) -> None:
+    """MinJobAge: jobs that ended long ago leave memory, an array's when all of its elements have ended."""
+    state = turn.state
+    while state.finished and state.finished[0][0] <= turn.now:
+        _, job_id = heapq.heappop(state.finished)
+        job = state.jobs.get(job_id)
+        if job is None or phase_of(job) is not Phase.FINISHED:
+            continue
+        due = job.end_time + state.site.minimum_job_age
+        if due > turn.now:
+            heapq.heappush(state.finished, (due, job_id))
+        elif _still_needed(turn, job):
+            heapq.heappush(state.finished, (turn.now + max(60, state.site.minimum_job_age), job_id))
+        else:
+            state.remove(job_id)
+            turn.keep(ForgetJob(job_id))
+
+
+def _still_needed(turn: Turn, job: Job) -> bool:
+    state = turn.state
+    if state.dependants.get(job.job_id) or state.dependants.get(job.array_job_id):
+        return True
+    siblings = state.by_array.get(job.array_job_id, ()) if job.array_job_id else ()
+    return any(phase_of(state.jobs[sibling]) is not Phase.FINISHED for sibling in siblings)

@@ -1,0 +1,120 @@
+"""scancel: who may end or signal which job, and what that does to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from slurmk.core import arrays, selection
+from slurmk.core.effects import Accepted, Refused, Signal
+from slurmk.core.endings import end, finish_pending
+from slurmk.core.errors import Errno, SlurmError
+from slurmk.core.events import Caller, JobSelection, Kill, KillFlag
+from slurmk.core.state import Phase, Turn, phase_of
+from slurmk.model.job import Job
+from slurmk.model.states import JobState, Reason
+
+SIGKILL = 9
+
+
+def may_change(caller: Caller, job: Job) -> bool:
+    """A job is its user's and the operators' to change."""
+    return caller.operator or caller.user_id == job.credentials.user_id
+
+
+def for_each(turn: Turn, selections: tuple[JobSelection, ...], act: Callable[[JobSelection, selection.Selected], None]) -> None:
+    """Do it to every record of every selection; a selection whose records all refuse is refused by the last reason."""
+    done: list[int] = []
+    refused = False
+    for chosen in selections:
+        error: SlurmError | None = None
+        good = False
+        try:
+            for selected in selection.select(turn.state, chosen):
+                try:
+                    act(chosen, selected)
+                    done.append(selected.job.job_id)
+                    good = True
+                except SlurmError as problem:
+                    error = error if error and _weightier(error, problem) else problem
+        except SlurmError as problem:
+            error = problem
+        if error is not None and not good:
+            refused = True
+            turn.emit(Refused(error, selection.name_of(chosen)))
+    if done or not refused:
+        turn.emit(Accepted(tuple(dict.fromkeys(done))))
+
+
+def _weightier(first: SlurmError, second: SlurmError) -> bool:
+    """That an element is over already says less than any other refusal."""
+    return second.errno is Errno.ALREADY_DONE and first.errno is not Errno.ALREADY_DONE
+
+
+def kill(turn: Turn, event: Kill) -> None:
+    """End or signal the selected jobs and steps."""
+
+    def act(chosen: JobSelection, selected: selection.Selected) -> None:
+        if not may_change(event.caller, selected.job):
+            raise SlurmError(Errno.ACCESS_DENIED)
+        if chosen.step_id is not None:
+            _kill_step(turn, selected.job, chosen.step_id, event)
+            return
+        row = _KILLS.get(phase_of(selected.job))
+        if row is None:
+            raise SlurmError(Errno.ALREADY_DONE)
+        row(turn, selected, event)
+
+    for_each(turn, event.selections, act)
+
+
+def _cancels(event: Kill) -> bool:
+    return event.signal is None or (event.signal == SIGKILL and not event.flags & (KillFlag.BATCH | KillFlag.FULL))
+
+
+def _pending(turn: Turn, selected: selection.Selected, event: Kill) -> None:
+    """Waiting elements of an array are taken out of its record and leave no other trace, as in Slurm."""
+    if not _cancels(event):
+        raise SlurmError(Errno.TRANSITION_STATE_NO_UPDATE)
+    job = selected.job
+    if selected.tasks is None:
+        finish_pending(turn, job, JobState.CANCELLED, None, event.caller.user_id)
+        return
+    for task in selected.tasks:
+        job = replace(job, array_tasks=arrays.without(job.array_tasks, task))
+    turn.save(job)
+    turn.wake_planner()
+
+
+def _running(turn: Turn, selected: selection.Selected, event: Kill) -> None:
+    job = selected.job
+    if not _cancels(event):
+        assert event.signal is not None or event.flags
+        turn.emit(Signal(job.job_id, job.restarts, event.signal or SIGKILL, None, event.flags))
+        return
+    end(turn, job, JobState.CANCELLED, Reason.NONE, user_id=event.caller.user_id)
+
+
+def _completing(turn: Turn, selected: selection.Selected, event: Kill) -> None:
+    """A job on its way back to the queue is cancelled for good; one that is ending anyhow is not disturbed."""
+    job = selected.job
+    if job.state is not JobState.PENDING or not _cancels(event):
+        raise SlurmError(Errno.ALREADY_DONE)
+    released = frozenset(turn.state.released.get(job.job_id, ()))
+    end(turn, job, JobState.CANCELLED, Reason.NONE, user_id=event.caller.user_id, gone=released)
+
+
+_KILLS = {
+    Phase.PENDING: _pending,
+    Phase.RUNNING: _running,
+    Phase.SUSPENDED: _running,
+    Phase.COMPLETING: _completing,
+}
+
+
+def _kill_step(turn: Turn, job: Job, step_id: int, event: Kill) -> None:
+    if phase_of(job) not in (Phase.RUNNING, Phase.SUSPENDED):
+        raise SlurmError(Errno.ALREADY_DONE if job.state.finished else Errno.TRANSITION_STATE_NO_UPDATE)
+    if all(step.step_id != step_id for step in job.steps):
+        raise SlurmError(Errno.INVALID_JOB_ID)
+    turn.emit(Signal(job.job_id, job.restarts, event.signal or SIGKILL, step_id, event.flags))

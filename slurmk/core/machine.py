@@ -1,0 +1,280 @@
+"""The state machine of the cluster: events in, effects out.
+
+``Machine.handle`` finds the event's handler in a table and returns what the daemon has to do. Everything else here is a
+read-only view of the state for those who print it, plan with it or check permissions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from slurmk.core import dependencies, nodes, planning, selection, transitions, updates
+from slurmk.core.effects import Accepted, Effect, Refused
+from slurmk.core.endings import end, finish_pending, forget_old
+from slurmk.core.errors import SlurmError
+from slurmk.core.events import (
+    BatchEnded,
+    Caller,
+    Event,
+    Hold,
+    JobSelection,
+    JobStarted,
+    Kill,
+    LaunchFailed,
+    NodeChanged,
+    NodeFailed,
+    NodesReleased,
+    Planned,
+    Reconfigure,
+    Requeue,
+    StepEnded,
+    StepStarted,
+    Submit,
+    Suspend,
+    Tick,
+    UpdateJob,
+    UpdateNode,
+    UpdatePartition,
+)
+from slurmk.core.kills import kill, may_change
+from slurmk.core.nodes import restore as restore_nodes
+from slurmk.core.priority import MULTIFACTOR, Directory, Factors
+from slurmk.core.state import NodeUsage, Phase, State, Turn, limit_end, phase_of
+from slurmk.core.submission import submit
+from slurmk.model.job import Job
+from slurmk.model.node import Node, Partition
+from slurmk.model.site import Site
+from slurmk.model.states import JobState, Reason
+from slurmk.planner.build import SnapshotCache, Waiting, build_snapshot
+from slurmk.planner.snapshot import Outlook, Snapshot
+
+AGE_INTERVAL = 300
+"""Seconds after which the age in a waiting job's priority is counted anew (PriorityCalcPeriod)."""
+
+AGE_BATCH = 500
+"""Jobs whose priority one Tick counts anew, so that a long queue delays nobody."""
+
+
+class Machine:
+    """The controller's state, and the only thing that changes it.
+
+    ``users`` says what is known outside about users, accounts and QOS; assign ``machine.users`` when that changes.
+    """
+
+    def __init__(self, site: Site, *, users: Directory | None = None) -> None:
+        self._state = State(site)
+        self._cache = SnapshotCache()
+        self.users = users or Directory()
+        self._ageing: list[int] = []
+        self._aged_at = 0
+
+    def handle(self, event: Event) -> list[Effect]:
+        """Do what the event demands; what follows from it, in the order to carry it out. Never raises for an event that
+        is late, repeated, or about something unknown."""
+        turn = Turn(self._state, self.users, event.time)
+        if isinstance(event, Tick):
+            self._tick(turn)
+        else:
+            _HANDLERS[type(event)](turn, event)
+        while turn.noted:
+            dependencies.changed(turn, turn.noted.pop(0))
+        return turn.result()
+
+    def restore(
+        self, jobs: Iterable[Job], nodes: Iterable[Node], partitions: Iterable[Partition], next_job_id: int
+    ) -> list[Effect]:
+        """Take up what an earlier controller had saved. Jobs stay what they were: running ones go on running.
+
+        ``nodes`` and ``partitions`` are what was saved of changes made by administrators; the configuration rules over
+        which there are. Returns when the machine wants a Tick.
+        """
+        state = self._state
+        restore_nodes(state, nodes, partitions)
+        latest = 0.0
+        for job in jobs:
+            state.put(job)
+            latest = max(latest, job.submit_time, job.start_time)
+        state.next_job_id = max(next_job_id, 1)
+        turn = Turn(state, self.users, latest)
+        for job in list(state.jobs.values()):
+            updates.restore_job(turn, job)
+        while turn.noted:
+            dependencies.changed(turn, turn.noted.pop(0))
+        turn.wake_planner()
+        return turn.result()
+
+    # ---------------------------------------------------------------- views
+
+    @property
+    def site(self) -> Site:
+        return self._state.site
+
+    @property
+    def jobs(self) -> Mapping[int, Job]:
+        """Every job in memory by its id."""
+        return MappingProxyType(self._state.jobs)
+
+    @property
+    def nodes(self) -> Mapping[str, Node]:
+        """Every node by its name, in the order of configuration."""
+        return MappingProxyType(self._state.nodes)
+
+    @property
+    def partitions(self) -> Mapping[str, Partition]:
+        return MappingProxyType(self._state.partitions)
+
+    @property
+    def outlooks(self) -> Mapping[int, Outlook]:
+        """What the last plan said of jobs that wait."""
+        return MappingProxyType(self._state.outlooks)
+
+    @property
+    def next_job_id(self) -> int:
+        return self._state.next_job_id
+
+    def select(self, wanted: str | JobSelection) -> tuple[Job, ...]:
+        """The records that ``12``, ``12_[1-4]`` or ``12+1`` means; raises SlurmError(INVALID_JOB_ID) when there is none."""
+        chosen = selection.parse(wanted) if isinstance(wanted, str) else wanted
+        return tuple(selected.job for selected in selection.select(self._state, chosen))
+
+    def jobs_of_user(self, user_id: int) -> tuple[Job, ...]:
+        state = self._state
+        return tuple(state.jobs[job_id] for job_id in sorted(state.by_user.get(user_id, ())))
+
+    def jobs_of_array(self, array_job_id: int) -> tuple[Job, ...]:
+        """All records of an array: elements of their own and the record of those that wait."""
+        state = self._state
+        return tuple(state.jobs[job_id] for job_id in sorted(state.by_array.get(array_job_id, ())))
+
+    def jobs_of_node(self, name: str) -> tuple[Job, ...]:
+        """The jobs that hold something on a node."""
+        usage = self._state.usage.get(name)
+        return tuple(self._state.jobs[job_id] for job_id in sorted(usage.jobs)) if usage else ()
+
+    def pending(self) -> tuple[Job, ...]:
+        return tuple(self._state.jobs[job_id] for job_id in self._state.pending)
+
+    def holding(self) -> tuple[Job, ...]:
+        """Jobs that hold nodes: running, suspended or completing."""
+        return tuple(self._state.jobs[job_id] for job_id in self._state.holding)
+
+    def node_usage(self, name: str) -> NodeUsage:
+        """What jobs hold on a node; to be read only."""
+        return self._state.usage.get(name) or NodeUsage()
+
+    def node_state(self, name: str) -> str:
+        """The node's state as sinfo words it: idle, mixed, allocated, draining …"""
+        return nodes.state_word(self._state, name)
+
+    def may_change(self, caller: Caller, job: Job) -> bool:
+        return may_change(caller, job)
+
+    def dependency_text(self, job: Job) -> str:
+        """``afterok:12(unfulfilled)``, or "" when the job waits for no other."""
+        return dependencies.describe(Turn(self._state, self.users, 0.0), job)
+
+    def priority_factors(self, job: Job, time: float) -> Factors:
+        """The parts of a job's priority, as sprio shows them."""
+        return updates.factors_of(Turn(self._state, self.users, time), job)
+
+    def snapshot(self, time: float) -> Snapshot:
+        """All that a plan depends on, as it is now."""
+        state = self._state
+        state.snapshot_id += 1
+        return build_snapshot(
+            snapshot_id=state.snapshot_id,
+            time=time,
+            site=state.site,
+            nodes=state.nodes,
+            partitions=state.partitions,
+            running=[state.jobs[job_id] for job_id in state.holding],
+            pending=[state.waiting.get(job_id) or self._waiting(job_id) for job_id in state.pending],
+            cache=self._cache,
+        )
+
+    def _waiting(self, job_id: int) -> Waiting:
+        state = self._state
+        job = state.jobs[job_id]
+        if job.priority == 0:
+            held = job.reason if job.reason in updates.HELD_REASONS else Reason.JOB_HELD_USER
+        elif job.request.dependency is not None:
+            held = job.reason if job.reason is Reason.DEPENDENCY_NEVER_SATISFIED else Reason.DEPENDENCY
+        else:
+            held = Reason.NONE
+        startable = planning.room_in_array(state, job) if job.is_array and job.array_maximum_running else None
+        waiting = Waiting(job, held, startable, job.het_job_id)
+        state.waiting[job_id] = waiting
+        return waiting
+
+    # ---------------------------------------------------------------- time
+
+    def _tick(self, turn: Turn) -> None:
+        state = self._state
+        for job_id in turn.due_alarms():
+            job = state.jobs.get(job_id)
+            if job is not None:
+                _alarm(turn, job)
+        forget_old(turn)
+        self._age(turn)
+
+    def _age(self, turn: Turn) -> None:
+        state = self._state
+        if state.site.priority_type != MULTIFACTOR or not state.site.priority_weights.get("age"):
+            return
+        if not self._ageing and turn.now >= self._aged_at + AGE_INTERVAL:
+            self._ageing, self._aged_at = list(state.pending), turn.now
+        for job_id in self._ageing[-AGE_BATCH:]:
+            updates.age(turn, job_id)
+        del self._ageing[-AGE_BATCH:]
+        if self._ageing:
+            turn.wake_at(turn.now + 1, 0)
+
+
+def _alarm(turn: Turn, job: Job) -> None:
+    """A time that this job waited for has come."""
+    phase = phase_of(job)
+    if phase is Phase.PENDING:
+        _alarm_pending(turn, job)
+    elif phase is Phase.RUNNING:
+        limit = limit_end(job)
+        due = None if limit is None else limit + planning.lateness(turn.state, job)
+        if due is not None and due <= turn.now:
+            end(turn, job, JobState.TIMEOUT, Reason.TIME_LIMIT)
+        elif due is not None:
+            turn.state.alarm(due, job.job_id)
+
+
+def _alarm_pending(turn: Turn, job: Job) -> None:
+    if job.request.deadline is not None and job.request.deadline <= turn.now:
+        finish_pending(turn, job, JobState.DEADLINE, Reason.DEADLINE)
+        return
+    job = dependencies.test(turn, job)
+    if job.reason is Reason.BEGIN_TIME:
+        turn.state.set_reason(job, Reason.NONE)
+    turn.wake_planner()
+
+
+_HANDLERS: dict[type[Event], Callable[[Turn, Any], None]] = {
+    Submit: submit,
+    Kill: kill,
+    Hold: updates.hold,
+    Requeue: updates.requeue_jobs,
+    Suspend: updates.suspend,
+    UpdateJob: updates.update_job,
+    UpdateNode: nodes.update_node,
+    UpdatePartition: nodes.update_partition,
+    NodeChanged: nodes.node_changed,
+    Reconfigure: nodes.reconfigure,
+    Planned: planning.planned,
+    JobStarted: transitions.report,
+    LaunchFailed: transitions.report,
+    StepStarted: transitions.report,
+    StepEnded: transitions.report,
+    BatchEnded: transitions.report,
+    NodesReleased: transitions.report,
+    NodeFailed: transitions.report,
+}
+
+__all__ = ["Accepted", "Machine", "Refused", "SlurmError"]

@@ -1,0 +1,333 @@
+"""Nodes and partitions: what administrators change of them, what launchers report, and a configuration read anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any
+
+from slurmk.core.effects import Accepted, CordonNode, Refused
+from slurmk.core.errors import Errno, SlurmError
+from slurmk.core.events import NodeChanged, Reconfigure, UpdateNode, UpdatePartition
+from slurmk.core.state import NodeUsage, Phase, State, Turn, phase_of
+from slurmk.core.transitions import lose_nodes
+from slurmk.model.node import Node, Partition
+from slurmk.model.states import NodeFlag, NodeState
+
+REASON_MISSING = "You must specify a reason when DOWNING or DRAINING a node. Request denied"
+"""What scontrol says without ``Reason=``."""
+
+_CLOSED = NodeFlag.DRAIN | NodeFlag.FAIL
+_ADMINISTRATIVE = _CLOSED | NodeFlag.MAINT
+"""Flags that an administrator sets, and that therefore outlive a restart."""
+
+
+# --------------------------------------------------------------------------------------------- scontrol update
+
+
+def update_node(turn: Turn, event: UpdateNode) -> None:
+    """scontrol update NodeName=…: all of the nodes, or none."""
+    try:
+        changed = [_updated(turn, event, name) for name in event.nodes]
+    except SlurmError as error:
+        turn.emit(Refused(error))
+        return
+    turn.emit(Accepted())
+    turn.wake_planner()
+    for node in changed:
+        old = turn.state.nodes[node.name]
+        turn.save_node(node)
+        _changed_shape(turn.state, old, node)
+        if _shut(old) != _shut(node):
+            turn.emit(CordonNode(node.name, _shut(node), node.reason))
+        if node.state is NodeState.DOWN and old.state is not NodeState.DOWN:
+            _end_jobs_on(turn, node.name)
+
+
+def _updated(turn: Turn, event: UpdateNode, name: str) -> Node:
+    if not event.caller.operator:
+        raise SlurmError(Errno.USER_ID_MISSING)
+    node = turn.state.nodes.get(name)
+    if node is None:
+        raise SlurmError(Errno.INVALID_NODE_NAME)
+    for field, value in event.changes:
+        setter = _NODE_FIELDS.get(field)
+        if setter is None:
+            raise SlurmError(Errno.NOT_SUPPORTED)
+        node = setter(node, value)
+    if event.reason is not None:
+        reason_time = turn.now if event.reason else 0
+        user = event.caller.user_id if event.reason else 0
+        node = replace(node, reason=event.reason, reason_time=reason_time, reason_user_id=user)
+    if event.state is not None:
+        row = _NODE_STATES.get(event.state.upper())
+        if row is None:
+            raise SlurmError(Errno.INVALID_NODE_STATE)
+        if event.state.upper() in _NEED_REASON and not event.reason and not turn.state.nodes[name].reason:
+            raise SlurmError(Errno.INVALID_NODE_STATE, REASON_MISSING)
+        node = row(node)
+    return node
+
+
+def _drain(node: Node) -> Node:
+    return replace(node, flags=node.flags | NodeFlag.DRAIN)
+
+
+def _fail(node: Node) -> Node:
+    return replace(node, flags=node.flags | NodeFlag.FAIL)
+
+
+def _down(node: Node) -> Node:
+    return replace(node, state=NodeState.DOWN)
+
+
+def _resume(node: Node) -> Node:
+    if node.state is not NodeState.DOWN and not node.flags & (_CLOSED | NodeFlag.NO_RESPOND | NodeFlag.MAINT):
+        raise SlurmError(Errno.INVALID_NODE_STATE_TRANSITION)
+    return _open(replace(node, state=NodeState.IDLE))
+
+
+def _idle(node: Node) -> Node:
+    return _open(replace(node, state=NodeState.IDLE))
+
+
+def _open(node: Node) -> Node:
+    flags = node.flags & ~(_CLOSED | NodeFlag.NO_RESPOND)
+    return replace(node, flags=flags, reason="", reason_time=0, reason_user_id=0)
+
+
+def _undrain(node: Node) -> Node:
+    if not node.flags & NodeFlag.DRAIN:
+        return node
+    return replace(node, flags=node.flags & ~NodeFlag.DRAIN, reason="", reason_time=0, reason_user_id=0)
+
+
+def _no_respond(node: Node) -> Node:
+    return replace(node, flags=node.flags | NodeFlag.NO_RESPOND)
+
+
+def _future(node: Node) -> Node:
+    return replace(node, state=NodeState.FUTURE)
+
+
+_NODE_STATES: dict[str, Callable[[Node], Node]] = {
+    "DRAIN": _drain,
+    "FAIL": _fail,
+    "DOWN": _down,
+    "RESUME": _resume,
+    "IDLE": _idle,
+    "UNDRAIN": _undrain,
+    "NORESP": _no_respond,
+    "NO_RESPOND": _no_respond,
+    "FUTURE": _future,
+}
+_NEED_REASON = frozenset({"DRAIN", "DOWN", "FAIL"})
+
+
+def _features(node: Node, value: Any) -> Node:
+    return replace(node, features=tuple(value), active_features=tuple(value))
+
+
+def _active_features(node: Node, value: Any) -> Node:
+    if not set(value) <= set(node.features):
+        raise SlurmError(Errno.ACTIVE_FEATURE_NOT_SUBSET)
+    return replace(node, active_features=tuple(value))
+
+
+_NODE_FIELDS: dict[str, Callable[[Node, Any], Node]] = {
+    "features": _features,
+    "active_features": _active_features,
+    "weight": lambda node, value: replace(node, weight=value),
+    "comment": lambda node, value: replace(node, comment=value),
+    "extra": lambda node, value: replace(node, extra=value),
+    "address": lambda node, value: replace(node, address=value),
+    "host_name": lambda node, value: replace(node, host_name=value),
+}
+
+
+def _shut(node: Node) -> bool:
+    return node.state is NodeState.DOWN or bool(node.flags & _CLOSED)
+
+
+def _end_jobs_on(turn: Turn, name: str, *, gone: bool = False) -> None:
+    """A node went down: its jobs are ended or queued again."""
+    state = turn.state
+    for job_id in sorted(state.usage[name].jobs):
+        job = state.jobs[job_id]
+        if phase_of(job) in (Phase.RUNNING, Phase.SUSPENDED):
+            lose_nodes(turn, job, frozenset({name}), gone=gone)
+
+
+PARTITION_STATES = ("UP", "DOWN", "DRAIN", "INACTIVE")
+
+
+def update_partition(turn: Turn, event: UpdatePartition) -> None:
+    """scontrol update PartitionName=…."""
+    partition = turn.state.partitions.get(event.name)
+    error = None
+    if not event.caller.operator:
+        error = Errno.USER_ID_MISSING
+    elif partition is None:
+        error = Errno.INVALID_PARTITION_NAME
+    elif any(field not in Partition.__dataclass_fields__ or field == "name" for field, _ in event.changes):
+        error = Errno.NOT_SUPPORTED
+    elif any(field == "state" and value not in PARTITION_STATES for field, value in event.changes):
+        error = Errno.INVALID_PARTITION_NAME
+    elif any(field == "nodes" and not set(_names(value)) <= turn.state.nodes.keys() for field, value in event.changes):
+        error = Errno.INVALID_NODE_NAME
+    if error is not None or partition is None:
+        turn.emit(Refused(SlurmError(error or Errno.INVALID_PARTITION_NAME)))
+        return
+    changes: dict[str, Any] = dict(event.changes)
+    turn.save_partition(replace(partition, **changes))
+    turn.state.refresh()
+    turn.emit(Accepted())
+    turn.wake_planner()
+
+
+def _names(value: object) -> Iterable[str]:
+    return value if isinstance(value, tuple) else ("",)
+
+
+# --------------------------------------------------------------------------------------------- reports and files
+
+
+def node_changed(turn: Turn, event: NodeChanged) -> None:
+    """A launcher saw a node appear, change or vanish. What an administrator said of the node stays."""
+    state = turn.state
+    old = state.nodes.get(event.node.name)
+    if event.removed:
+        if old is not None and old.state is not NodeState.DOWN:
+            reason = old.reason or "Not responding"
+            turn.save_node(replace(old, state=NodeState.DOWN, reason=reason, reason_time=old.reason_time or turn.now))
+            _end_jobs_on(turn, old.name, gone=True)
+            turn.wake_planner()
+        return
+    node = event.node if old is None else _merged(old, event.node)
+    if node == old:
+        return
+    state.nodes[node.name] = node
+    state.usage.setdefault(node.name, NodeUsage())
+    _changed_shape(state, old, node)
+    if old is None or _placement(old) != _placement(node):
+        turn.wake_planner()
+    if old is not None and node.state is NodeState.DOWN and old.state is not NodeState.DOWN:
+        turn.save_node(node)
+        _end_jobs_on(turn, node.name)
+
+
+def _merged(old: Node, reported: Node) -> Node:
+    """What is seen of a node, with what administrators and the configuration said of it."""
+    by_hand = old.state is NodeState.DOWN and old.reason_user_id is not None and old.reason != ""
+    return replace(
+        reported,
+        state=old.state if by_hand else reported.state,
+        flags=(reported.flags & ~_ADMINISTRATIVE) | (old.flags & _ADMINISTRATIVE),
+        reason=old.reason,
+        reason_time=old.reason_time,
+        reason_user_id=old.reason_user_id,
+        comment=old.comment,
+        extra=old.extra,
+        weight=old.weight,
+        features=old.features or reported.features,
+        active_features=old.active_features or reported.active_features,
+    )
+
+
+def _placement(node: Node) -> tuple[object, ...]:
+    """What of a node a plan depends on."""
+    return (
+        node.available,
+        node.cpus,
+        node.memory,
+        node.gres,
+        node.active_features,
+        node.foreign_cpus_milli,
+        node.foreign_memory,
+        node.weight,
+    )
+
+
+def _changed_shape(state: State, old: Node | None, node: Node) -> None:
+    shape = (node.cpus, node.memory, node.gres, node.features, node.active_features, node.temporary_disk)
+    if old is None or shape != (old.cpus, old.memory, old.gres, old.features, old.active_features, old.temporary_disk):
+        state.refresh()
+
+
+def reconfigure(turn: Turn, event: Reconfigure) -> None:
+    """The configuration was read anew: it says which nodes and partitions there are; jobs and what runs are untouched."""
+    if not event.caller.operator:
+        turn.emit(Refused(SlurmError(Errno.ACCESS_DENIED)))
+        return
+    state = turn.state
+    old = state.nodes
+    state.site = event.site
+    state.set_configuration((_kept(old.get(node.name), node) for node in event.site.nodes), event.site.partitions)
+    turn.emit(Accepted())
+    turn.wake_planner()
+
+
+def _kept(old: Node | None, node: Node) -> Node:
+    """A configured node in the state that the node of this name is in."""
+    if old is None:
+        return node
+    return replace(
+        node,
+        state=old.state,
+        flags=old.flags,
+        reason=old.reason,
+        reason_time=old.reason_time,
+        reason_user_id=old.reason_user_id,
+        comment=old.comment,
+        extra=old.extra,
+        boot_time=old.boot_time,
+        slurmd_start_time=old.slurmd_start_time,
+        cpu_load=old.cpu_load,
+        free_memory=old.free_memory,
+        operating_system=old.operating_system,
+        architecture=old.architecture,
+        version=old.version,
+        foreign_cpus_milli=old.foreign_cpus_milli,
+        foreign_memory=old.foreign_memory,
+    )
+
+
+def restore(state: State, nodes: Iterable[Node], partitions: Iterable[Partition]) -> None:
+    """Take up what administrators had changed before a restart; the configuration says which nodes there are."""
+    for saved in nodes:
+        node = state.nodes.get(saved.name)
+        if node is not None:
+            state.nodes[saved.name] = replace(
+                node,
+                state=saved.state if saved.state in (NodeState.DOWN, NodeState.FUTURE) else node.state,
+                flags=node.flags | (saved.flags & _ADMINISTRATIVE),
+                reason=saved.reason,
+                reason_time=saved.reason_time,
+                reason_user_id=saved.reason_user_id,
+                comment=saved.comment,
+                extra=saved.extra,
+                weight=saved.weight,
+                features=saved.features,
+                active_features=saved.active_features,
+            )
+    for partition in partitions:
+        if partition.name in state.partitions:
+            state.partitions[partition.name] = partition
+    state.refresh()
+
+
+def state_word(state: State, name: str) -> str:
+    """The node's state in sinfo's long words, without marks: idle, mixed, allocated, completing, drained, down …"""
+    node = state.nodes[name]
+    usage = state.usage.get(name) or NodeUsage()
+    busy = bool(usage.jobs - usage.completing)
+    if node.flags & NodeFlag.DRAIN or node.flags & NodeFlag.FAIL:
+        words = ("fail", "failing") if node.flags & NodeFlag.FAIL else ("drained", "draining")
+        return words[bool(usage.jobs)]
+    if node.state in (NodeState.DOWN, NodeState.UNKNOWN, NodeState.FUTURE):
+        return node.state.name.lower()
+    if usage.completing and not busy:
+        return "completing"
+    if not busy:
+        return "idle"
+    return "allocated" if usage.whole or usage.cpus >= node.cpus else "mixed"

@@ -1,0 +1,207 @@
+"""A plan comes back: what it starts is started if that is still right, and what waits is told why and until when.
+
+The machine may have changed since the snapshot that the plan was made of, so every start is checked against the state as
+it is now. One that no longer fits is passed over; the next plan will know better.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+
+from slurmk.core import arrays
+from slurmk.core.effects import Launch
+from slurmk.core.endings import mail
+from slurmk.core.events import Planned
+from slurmk.core.state import NodeUsage, Phase, State, Turn, limit_end, phase_of
+from slurmk.model.job import Allocation, Job, NodeShare
+from slurmk.model.node import Node, Partition
+from slurmk.model.states import NO_VALUE, JobFlag, JobState, Reason
+from slurmk.planner.snapshot import Outlook, Start
+
+BACKSTOP = 60
+"""Seconds that a job may be late beyond its limit and KillWait before the controller ends it in stepd's stead."""
+
+
+def planned(turn: Turn, event: Planned) -> None:
+    """Take over a plan."""
+    state = turn.state
+    together = _components(state, event.plan.starts)
+    for start in event.plan.starts:
+        job = state.jobs.get(start.job_id)
+        if job is None or not may_start(turn, job):
+            continue
+        if job.het_job_id:
+            _start_together(turn, together.pop(job.het_job_id, []))
+        elif fits(state, job, start.allocation):
+            begin(turn, job, start)
+        else:
+            turn.wake_planner()
+    _tell(state, event.plan.outlooks.items())
+
+
+def _tell(state: State, outlooks: Iterable[tuple[int, Outlook]]) -> None:
+    for job_id, outlook in outlooks:
+        if job_id not in state.pending:
+            continue
+        state.outlooks[job_id] = outlook
+        job = state.jobs[job_id]
+        if job.priority and job.request.dependency is None:
+            state.set_reason(job, outlook.reason, outlook.description)
+
+
+def may_start(turn: Turn, job: Job) -> bool:
+    """True for a pending job that nothing but resources keeps from starting."""
+    if phase_of(job) is not Phase.PENDING or job.priority == 0 or job.request.dependency is not None:
+        return False
+    if (job.request.begin_time or 0) > turn.now:
+        return False
+    return not (job.is_array and room_in_array(turn.state, job) <= 0)
+
+
+def room_in_array(state: State, job: Job) -> int:
+    """How many more elements of an array may start, by its ``%N`` and by how many are left."""
+    left = arrays.task_count(job.array_tasks)
+    if not job.array_maximum_running:
+        return left
+    return min(left, max(0, job.array_maximum_running - state.array_running.get(job.array_job_id, 0)))
+
+
+# --------------------------------------------------------------------------------------------- still possible?
+
+
+def fits(state: State, job: Job, allocation: Allocation) -> bool:
+    """True when every share of the allocation is free on an available node of an open partition."""
+    partition = state.partitions.get(allocation.partition)
+    if partition is None or partition.state != "UP" or not allocation.shares or allocation.partition not in job.partitions:
+        return False
+    if len(set(allocation.nodes)) != len(allocation.shares):
+        return False
+    return all(_share_fits(state, job, share, partition, allocation.whole_nodes) for share in allocation.shares)
+
+
+def _share_fits(state: State, job: Job, share: NodeShare, partition: Partition, whole: bool) -> bool:
+    node = state.nodes.get(share.node)
+    if node is None or not node.available or share.node not in partition.nodes:
+        return False
+    usage = state.usage.get(share.node) or NodeUsage()
+    if usage.whole or (whole and usage.jobs):
+        return False
+    if usage.cpus + share.cpus > _cpus(node, usage, partition, job):
+        return False
+    if state.site.memory_is_consumable and usage.memory + share.memory > node.memory - node.foreign_memory:
+        return False
+    return _gres_fits(node, usage, share)
+
+
+def _cpus(node: Node, usage: NodeUsage, partition: Partition, job: Job) -> int:
+    """CPUs of the node that may be given in all, counting each as often as the partition lets jobs share it."""
+    mode, _, count = partition.oversubscribe.partition(":")
+    free = node.cpus - -(-node.foreign_cpus_milli // 1000)
+    if mode == "FORCE" or (mode == "YES" and job.request.shared == "oversubscribe" and usage.jobs == usage.sharing):
+        return free * int(count or 4)
+    return free
+
+
+def _gres_fits(node: Node, usage: NodeUsage, share: NodeShare) -> bool:
+    wanted: Counter[str] = Counter()
+    for gres in share.gres:
+        wanted[f"{gres.name}:{gres.type}" if gres.type else gres.name] += gres.count
+        if gres.indices and usage.devices.get(gres.name, set()) & set(gres.indices):
+            return False
+    for kind, count in wanted.items():
+        name, _, kind_type = kind.partition(":")
+        capacity = sum(each.count for each in node.gres if each.name == name and (not kind_type or each.type == kind_type))
+        used = usage.gres.get(kind, 0)
+        if not kind_type:
+            used = sum(number for other, number in usage.gres.items() if other.partition(":")[0] == name)
+        if used + count > capacity:
+            return False
+    return True
+
+
+# --------------------------------------------------------------------------------------------- starting
+
+
+def begin(turn: Turn, job: Job, start: Start) -> None:
+    """Start a job, or the next element of an array, on the allocation planned for it."""
+    if job.is_array:
+        job = arrays.split(turn, job, arrays.first_task(job.array_tasks))
+    limit = job.time_limit
+    if start.time_limit and job.request.time_minimum is not None:
+        limit = min(limit, max(start.time_limit // 60, job.request.time_minimum))
+    job = replace(
+        job,
+        state=JobState.RUNNING,
+        flags=JobFlag.CONFIGURING,
+        reason=Reason.NONE,
+        state_description="",
+        start_time=turn.now,
+        time_limit=limit,
+        allocation=start.allocation,
+        last_schedule_evaluation=turn.now,
+        last_partition=start.allocation.partition,
+    )
+    end = limit_end(job)
+    job = turn.save(replace(job, end_time=end or 0))
+    watch_limit(turn, job)
+    turn.emit(Launch(job))
+    mail(turn, job, "BEGIN")
+    turn.note(job)
+
+
+def watch_limit(turn: Turn, job: Job) -> None:
+    """Look at a running job again when it is so late that stepd must have failed to end it."""
+    end = limit_end(job)
+    if end is not None:
+        turn.wake_at(end + lateness(turn.state, job), job.job_id)
+
+
+def lateness(state: State, job: Job) -> int:
+    """Seconds after its limit at which the controller ends a job itself."""
+    partition = state.partitions.get(job.partition)
+    over = partition.over_time_limit if partition and partition.over_time_limit is not None else state.site.over_time_limit
+    if over >= NO_VALUE:
+        over = 365 * 24 * 60
+    return over * 60 + state.site.kill_wait + BACKSTOP
+
+
+def _components(state: State, starts: Iterable[Start]) -> dict[int, list[Start]]:
+    together: dict[int, list[Start]] = {}
+    for start in starts:
+        job = state.jobs.get(start.job_id)
+        if job is not None and job.het_job_id:
+            together.setdefault(job.het_job_id, []).append(start)
+    return together
+
+
+def _start_together(turn: Turn, starts: list[Start]) -> None:
+    """All components of a het job start, or none does."""
+    if not starts:
+        return
+    state = turn.state
+    het = state.jobs[starts[0].job_id].het_job_id
+    waiting = {member for member in state.by_het.get(het, ()) if not state.jobs[member].state.finished}
+    jobs = {start.job_id: state.jobs[start.job_id] for start in starts}
+    ready = jobs.keys() == waiting and all(may_start(turn, job) for job in jobs.values())
+    if ready and all(fits(state, jobs[start.job_id], start.allocation) for start in starts) and _disjoint(starts, state):
+        for start in starts:
+            begin(turn, state.jobs[start.job_id], start)
+    else:
+        turn.wake_planner()
+
+
+def _disjoint(starts: list[Start], state: State) -> bool:
+    """True when the components' shares of one node together are no more than is free there."""
+    cpus: Counter[str] = Counter()
+    memory: Counter[str] = Counter()
+    for start in starts:
+        for share in start.allocation.shares:
+            cpus[share.node] += share.cpus
+            memory[share.node] += share.memory
+    return all(
+        state.usage[name].cpus + count <= state.nodes[name].cpus
+        and (not state.site.memory_is_consumable or state.usage[name].memory + memory[name] <= state.nodes[name].memory)
+        for name, count in cpus.items()
+    )

@@ -1,0 +1,110 @@
+"""Which jobs a user's ``12``, ``12_[1-4]`` or ``12+1`` means."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from slurmk.core import arrays
+from slurmk.core.errors import Errno, SlurmError
+from slurmk.core.events import JobSelection
+from slurmk.core.state import State, Turn
+from slurmk.model.job import Job
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """One record that a selection names. ``tasks`` are the waiting elements of it that are meant; None: the record whole."""
+
+    job: Job
+    tasks: tuple[int, ...] | None = None
+
+
+_TASKS = re.compile(r"(\d+)(?:-(\d+)(?::(\d+))?)?$")
+_JOB = re.compile(r"(\d+)(?:_(\*|\[[\d,:%-]+\]|\d+))?(?:\+(\d+))?(?:\.(\d+|batch|extern|interactive))?$")
+_STEPS = {"batch": 0xFFFFFFFB, "extern": 0xFFFFFFFC, "interactive": 0xFFFFFFFA}
+
+
+def parse(text: str) -> JobSelection:
+    """A job as typed. Raises SlurmError(INVALID_JOB_ID)."""
+    match = _JOB.match(text.strip())
+    if match is None or len(match[1]) > 10:
+        raise SlurmError(Errno.INVALID_JOB_ID)
+    tasks: tuple[range, ...] = ()
+    if match[2] and match[2] != "*":
+        tasks = tuple(_range(part) for part in match[2].strip("[]").split("%")[0].split(","))
+    step = None if match[4] is None else _STEPS[match[4]] if match[4] in _STEPS else int(match[4])
+    return JobSelection(int(match[1]), tasks, None if match[3] is None else int(match[3]), step)
+
+
+def _range(text: str) -> range:
+    match = _TASKS.match(text)
+    if match is None or len(text) > 32 or int(match[2] or match[1]) < int(match[1]) or match[3] == "0":
+        raise SlurmError(Errno.INVALID_JOB_ID)
+    return range(int(match[1]), int(match[2] or match[1]) + 1, int(match[3] or 1))
+
+
+def name_of(selection: JobSelection) -> str:
+    """The selection as a user writes it, for messages."""
+    text = str(selection.job_id)
+    if selection.array_tasks:
+        first = selection.array_tasks[0]
+        alone = len(selection.array_tasks) == 1 and len(first) == 1
+        listed = ",".join(f"{part[0]}" if len(part) == 1 else f"{part[0]}-{part[-1]}" for part in selection.array_tasks if part)
+        text += f"_{listed}" if alone else f"_[{listed}]"
+    if selection.het_offset is not None:
+        text += f"+{selection.het_offset}"
+    if selection.step_id is not None:
+        text += f".{selection.step_id}"
+    return text
+
+
+def select(state: State, selection: JobSelection) -> list[Selected]:
+    """The records meant; the number of an array means all of it, the leader's number of a het job all components.
+
+    Raises SlurmError(INVALID_JOB_ID) when there is none.
+    """
+    found = list(_select(state, selection))
+    if not found:
+        raise SlurmError(Errno.INVALID_JOB_ID)
+    return found
+
+
+def _select(state: State, selection: JobSelection) -> Iterable[Selected]:
+    if selection.array_tasks:
+        return _elements(state, selection)
+    if selection.het_offset is not None:
+        components = (state.jobs[member] for member in state.by_het.get(selection.job_id, ()))
+        return [Selected(job) for job in components if job.het_job_offset == selection.het_offset]
+    members = state.by_array.get(selection.job_id) or state.by_het.get(selection.job_id)
+    if members:
+        return [Selected(state.jobs[member]) for member in sorted(members)]
+    job = state.jobs.get(selection.job_id)
+    return [Selected(job)] if job is not None else []
+
+
+def _elements(state: State, selection: JobSelection) -> Iterable[Selected]:
+    """Own records of the elements named, and those still in the array's record."""
+    rest = state.jobs.get(selection.job_id)
+    limit = state.site.maximum_array_size
+    waiting: list[int] = []
+    for part in selection.array_tasks:
+        for task in part:
+            if task >= limit:
+                break
+            own = state.elements.get((selection.job_id, task))
+            if own is not None:
+                yield Selected(state.jobs[own])
+            elif rest is not None and arrays.contains(rest.array_tasks, task):
+                waiting.append(task)
+    if rest is not None and waiting:
+        whole = len(set(waiting)) == arrays.task_count(rest.array_tasks)
+        yield Selected(rest, None if whole else tuple(dict.fromkeys(waiting)))
+
+
+def apart(turn: Turn, selected: Selected) -> list[Job]:
+    """The jobs meant, those still in an array's record made jobs of their own."""
+    if selected.tasks is None:
+        return [turn.state.jobs[selected.job.job_id]]
+    return [arrays.split(turn, turn.state.jobs[selected.job.job_id], task) for task in selected.tasks]

@@ -1,0 +1,326 @@
+"""New jobs: what Slurm refuses and in which words, what it fills in, and what it keeps although it cannot start yet.
+
+The order of the checks is Slurm's, as far as it can be seen from which of two faults is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from grammar.arrays import parse_array
+from grammar.dependencies import Dependencies, format_dependency
+from grammar.errors import GrammarError
+from grammar.hostlist import expand
+from slurmk.core import arrays, dependencies
+from slurmk.core.demands import Refusal, demand_in, least_cpus
+from slurmk.core.effects import Accepted, Refused, SaveCounter
+from slurmk.core.errors import Errno, SlurmError
+from slurmk.core.events import Caller, Submission, Submit
+from slurmk.core.feasibility import unknown_features, verdict
+from slurmk.core.priority import HIGHEST, Directory, initial_priority
+from slurmk.core.state import State, Turn
+from slurmk.model.job import Job, JobRequest
+from slurmk.model.node import Partition
+from slurmk.model.states import INFINITE, NO_VALUE, Reason
+from slurmk.planner.snapshot import Demand
+
+MAXIMUM_NICE = 0x7FFFFFFD
+"""Slurm's NICE_OFFSET less the marks above it."""
+
+
+def submit(turn: Turn, event: Submit) -> None:
+    """One job, or the components of a het job: all of them or none."""
+    try:
+        drafts = [_draft(turn, event.caller, submission, len(event.submissions) > 1) for submission in event.submissions]
+        _room(turn.state, drafts)
+    except Refusal as refusal:
+        turn.emit(Refused(refusal.error, notices=refusal.notices))
+        return
+    except SlurmError as error:
+        turn.emit(Refused(error))
+        return
+    if event.will_run_only:
+        turn.emit(Accepted())
+        return
+    job_ids = tuple(arrays.new_job_id(turn) for _ in drafts)
+    for offset, (draft, job_id) in enumerate(zip(drafts, job_ids, strict=True)):
+        het = (job_ids[0], offset, job_ids if offset == 0 else ()) if len(drafts) > 1 else (0, 0, ())
+        _create(turn, draft, job_id, het)
+    turn.keep(SaveCounter(turn.state.next_job_id))
+    turn.emit(Accepted(job_ids[:1] if len(drafts) == 1 else job_ids))
+    turn.wake_planner()
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    job: Job  # without ids
+    demand: Demand
+    dependency: Dependencies | None
+
+
+def _draft(turn: Turn, caller: Caller, submission: Submission, component: bool) -> _Draft:
+    state, request = turn.state, submission.request
+    partitions = partitions_of(state, request.partition)
+    for partition in partitions:
+        check_access(state, turn.directory, partition, submission, caller)
+    account, qos = charged_to(turn.directory, partitions, request, submission.credentials.user_name)
+    check_nice(request.nice, caller)
+    check_nodes(state, request)
+    if request.constraints and unknown_features(state, request.constraints):
+        raise Refusal(Errno.INVALID_FEATURE)
+    check_licenses(state, request.licenses)
+    if request.reservation:
+        raise Refusal(Errno.RESERVATION_INVALID)
+    demand = demand_in(state, request, partitions[0], submission.credentials.user_id)
+    time_limit = time_limit_of(turn, request, partitions)
+    array = _array(state, request, component)
+    wanted = dependencies.accept(state, request.dependency) if request.dependency else None
+    if request.dependency is not None:
+        text = format_dependency(wanted) if wanted else None
+        request = request if text == request.dependency else replace(request, dependency=text)
+    if not request.hold:
+        check_size(state, request, partitions, demand, submission.credentials.user_id)
+    check_limits(state, request, partitions, demand, time_limit)
+    begin = max(turn.now, request.begin_time or 0)
+    job = Job(
+        job_id=0,
+        request=request,
+        credentials=submission.credentials,
+        submit_time=turn.now,
+        reason=Reason.JOB_HELD_USER if request.hold else Reason.DEPENDENCY if wanted else _waits(turn, request),
+        priority=0 if request.hold else _given_priority(request, caller),
+        name=request.name or submission.command.rpartition("/")[2],
+        account=account,
+        qos=qos,
+        partitions=tuple(partition.name for partition in partitions),
+        time_limit=time_limit,
+        batch=submission.batch,
+        command=submission.command,
+        submit_line=submission.submit_line,
+        submit_host=submission.submit_host,
+        session_id=submission.session_id,
+        umask=submission.umask,
+        array_tasks=array[0],
+        array_maximum_running=array[1],
+        eligible_time=0 if wanted else begin,
+        accrue_time=0 if wanted or request.hold else begin,
+        admin_comment=request.admin_comment or "",
+    )
+    return _Draft(job, demand, wanted)
+
+
+def _waits(turn: Turn, request: JobRequest) -> Reason:
+    return Reason.BEGIN_TIME if (request.begin_time or 0) > turn.now else Reason.NONE
+
+
+def _given_priority(request: JobRequest, caller: Caller) -> int:
+    """A priority that an operator asked for; what users ask for is passed over, as Slurm does. 0: to be computed."""
+    return min(request.priority, HIGHEST) if request.priority and caller.operator else 0
+
+
+def _create(turn: Turn, draft: _Draft, job_id: int, het: tuple[int, int, tuple[int, ...]]) -> None:
+    job = draft.job
+    priority = job.priority
+    if not priority and not job.request.hold:
+        priority = initial_priority(
+            turn.state, turn.directory, job, turn.now, draft.demand.minimum_nodes, least_cpus(draft.demand)
+        )
+    job = replace(
+        job,
+        job_id=job_id,
+        sluid=arrays.new_sluid(turn),
+        priority=priority,
+        array_job_id=job_id if job.array_tasks else 0,
+        het_job_id=het[0],
+        het_job_offset=het[1],
+        het_components=het[2],
+    )
+    turn.save(job, new=True)
+    if draft.dependency is not None:
+        dependencies.watch(turn.state, job, draft.dependency)
+        dependencies.test(turn, job)
+    set_alarms(turn, job)
+
+
+def set_alarms(turn: Turn, job: Job) -> None:
+    """Look at a pending job again when it may begin, and at its deadline."""
+    for time in (job.request.begin_time, job.request.deadline):
+        if time is not None and time > turn.now:
+            turn.wake_at(time, job.job_id)
+
+
+def _room(state: State, drafts: Iterable[_Draft]) -> None:
+    new = sum(max(1, arrays.task_count(draft.job.array_tasks)) for draft in drafts)
+    if state.job_count + new > state.site.maximum_job_count:
+        raise Refusal(Errno.MAX_JOB_COUNT)
+
+
+# --------------------------------------------------------------------------------------------- partition, account
+
+
+def partitions_of(state: State, text: str | None) -> tuple[Partition, ...]:
+    """The partitions named, or the default one. Raises Refusal."""
+    if not text:
+        default = next((partition for partition in state.partitions.values() if partition.default), None)
+        if default is None:
+            raise Refusal(Errno.DEFAULT_PARTITION_NOT_SET)
+        return (default,)
+    found: dict[str, Partition] = {}
+    for name in text.split(","):
+        partition = state.partitions.get(name)
+        if partition is None:
+            raise Refusal(Errno.INVALID_PARTITION_NAME, notices=(f"invalid partition specified: {name}",))
+        found[name] = partition
+    return tuple(found.values())
+
+
+def check_access(state: State, directory: Directory, partition: Partition, submission: Submission, caller: Caller) -> None:
+    """Whether this user may use the partition, and whether it takes jobs. Raises Refusal."""
+    credentials = submission.credentials
+    if partition.state in ("INACTIVE", "DRAIN"):
+        raise Refusal(Errno.PARTITION_NOT_AVAIL)
+    if partition.root_only and credentials.user_id != 0 and caller.user_id != 0:
+        raise Refusal(Errno.ACCESS_DENIED)
+    if partition.disable_root_jobs and credentials.user_id == 0:
+        raise Refusal(Errno.ACCESS_DENIED)
+    if partition.require_reservation and not submission.request.reservation:
+        raise Refusal(Errno.ACCESS_DENIED)
+    if partition.allow_groups is not None and credentials.user_id != 0:
+        mine = {credentials.group_id, *credentials.groups}
+        allowed = {directory.groups.get(name) for name in partition.allow_groups}
+        if not mine & allowed and credentials.group_name not in partition.allow_groups:
+            raise Refusal(Errno.JOB_MISSING_REQUIRED_PARTITION_GROUP)
+    if partition.allow_nodes is not None and submission.submit_host.partition(".")[0] not in partition.allow_nodes:
+        raise Refusal(Errno.ACCESS_DENIED)
+
+
+def charged_to(directory: Directory, partitions: Iterable[Partition], request: JobRequest, user_name: str) -> tuple[str, str]:
+    """Account and QOS of a job. Raises Refusal when the user may not use them, or not in one of the partitions."""
+    account = request.account or ""
+    if directory.accounts is not None:
+        allowed = directory.accounts.get(user_name, ())
+        if not allowed or (account and account not in allowed):
+            raise Refusal(Errno.INVALID_ACCOUNT)
+        account = account or allowed[0]
+    qos = request.qos or "normal"
+    if qos not in directory.qos:
+        raise Refusal(Errno.INVALID_QOS)
+    for partition in partitions:
+        if partition.allow_accounts is not None and account not in partition.allow_accounts:
+            raise Refusal(Errno.INVALID_ACCOUNT)
+        if partition.allow_accounts is None and account in partition.deny_accounts:
+            raise Refusal(Errno.INVALID_ACCOUNT)
+        if partition.allow_qos is not None and qos not in partition.allow_qos:
+            raise Refusal(Errno.INVALID_QOS)
+        if partition.allow_qos is None and qos in partition.deny_qos:
+            raise Refusal(Errno.INVALID_QOS)
+    return account, qos
+
+
+def check_nice(nice: int | None, caller: Caller) -> None:
+    """Only operators may raise a priority. Raises Refusal."""
+    if nice is not None and ((nice < 0 and not caller.operator) or abs(nice) > MAXIMUM_NICE):
+        raise Refusal(Errno.INVALID_NICE)
+
+
+# --------------------------------------------------------------------------------------------- size and time
+
+
+def check_nodes(state: State, request: JobRequest) -> None:
+    """The nodes that a request names exist, and none is both wanted and excluded. Raises Refusal."""
+    if not request.required_nodes and not request.excluded_nodes:
+        return
+    required = _names(state, request.required_nodes)
+    excluded = _names(state, request.excluded_nodes)
+    if required & excluded:
+        raise Refusal(Errno.INVALID_NODE_NAME)
+
+
+def _names(state: State, text: str | None) -> set[str]:
+    if not text:
+        return set()
+    try:
+        names = set(expand(text))
+    except GrammarError:
+        raise Refusal(Errno.INVALID_NODE_NAME) from None
+    if not names <= state.nodes.keys():
+        raise Refusal(Errno.INVALID_NODE_NAME)
+    return names
+
+
+def check_licenses(state: State, text: str | None) -> None:
+    """The site has as many of each licence. Raises Refusal."""
+    for item in (text or "").replace(";", ",").split(","):
+        name, _, count = item.strip().replace("=", ":").partition(":")
+        if not name:
+            continue
+        if (count and not count.isdigit()) or int(count or 1) > state.site.licenses.get(name, -1):
+            raise Refusal(Errno.INVALID_LICENSES)
+
+
+def check_size(state: State, request: JobRequest, partitions: tuple[Partition, ...], demand: Demand, user_id: int) -> None:
+    """Some partition could hold the job if it were empty. Raises Refusal."""
+    if request.maximum_nodes and request.minimum_nodes and request.maximum_nodes < request.minimum_nodes:
+        raise Refusal(Errno.INVALID_NODE_COUNT)
+    notices: tuple[str, ...] = ()
+    for partition in partitions:
+        here = demand if partition is partitions[0] else demand_in(state, request, partition, user_id)
+        result = verdict(state, here, partition)
+        if result.possible:
+            return
+        notices = notices or result.notices
+    raise Refusal(Errno.REQUESTED_NODE_CONFIG_UNAVAILABLE, notices=notices)
+
+
+def time_limit_of(turn: Turn, request: JobRequest, partitions: tuple[Partition, ...]) -> int:
+    """The time limit in minutes: asked for (0 means none), the partition's default, or its maximum. Raises Refusal."""
+    limit = request.time_limit
+    if limit is None or limit == NO_VALUE:
+        partition = partitions[0]
+        limit = partition.maximum_time if partition.default_time is None else partition.default_time
+    elif limit == 0:
+        limit = INFINITE
+    minimum = request.time_minimum
+    if minimum is not None and minimum > limit:
+        raise Refusal(Errno.INVALID_TIME_MIN_LIMIT)
+    if request.deadline is not None:
+        least = minimum if minimum is not None else request.time_limit
+        if request.deadline <= turn.now or (least and least < NO_VALUE and turn.now + least * 60 > request.deadline):
+            raise Refusal(Errno.INVALID_TIME_LIMIT)
+    return limit
+
+
+def check_limits(state: State, request: JobRequest, partitions: tuple[Partition, ...], demand: Demand, time_limit: int) -> None:
+    """EnforcePartLimits: ALL refuses what is beyond one of the partitions' limits, ANY what is beyond all of them; with NO
+    such a job waits with a reason. Raises Refusal."""
+    policy = state.site.enforce_partition_limits
+    if policy == "NO":
+        return
+    problems = [_beyond(partition, request, demand, time_limit) for partition in partitions]
+    found = [problem for problem in problems if problem is not None]
+    if found and (policy == "ALL" or len(found) == len(problems)):
+        raise Refusal(found[0])
+
+
+def _beyond(partition: Partition, request: JobRequest, demand: Demand, time_limit: int) -> Errno | None:
+    least = request.time_minimum if request.time_minimum is not None else time_limit
+    if least > partition.maximum_time and request.time_limit is not None:
+        return Errno.INVALID_TIME_LIMIT
+    if demand.minimum_nodes > min(partition.maximum_nodes, len(partition.nodes)):
+        return Errno.INVALID_NODE_COUNT
+    if demand.maximum_nodes < partition.minimum_nodes:
+        return Errno.INVALID_NODE_COUNT
+    return None
+
+
+def _array(state: State, request: JobRequest, component: bool) -> tuple[tuple[range, ...], int]:
+    if request.array is None:
+        return (), 0
+    if component:
+        raise Refusal(Errno.INVALID_ARRAY)
+    try:
+        array = parse_array(request.array, state.site.maximum_array_size)
+    except GrammarError:
+        raise Refusal(Errno.INVALID_ARRAY) from None
+    return array.tasks, array.maximum_running

@@ -1,0 +1,155 @@
+"""Reports about jobs that run: for every phase of a job and every report, what it becomes.
+
+A report names the attempt it speaks of (``restart``). What an earlier attempt still has to say is passed over, as is any
+report that the table has no row for: reports may come late, twice, or for a job that is gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+from slurmk.core.effects import SaveStep
+from slurmk.core.endings import end, release, requeue
+from slurmk.core.events import BatchEnded, JobStarted, LaunchFailed, NodeFailed, NodesReleased, StepEnded, StepStarted
+from slurmk.core.state import Phase, Turn, phase_of
+from slurmk.model.job import Allocation, Job
+from slurmk.model.states import JobFlag, JobState, Reason
+
+Report: TypeAlias = JobStarted | LaunchFailed | StepStarted | StepEnded | BatchEnded | NodesReleased | NodeFailed
+
+
+def report(turn: Turn, event: Report) -> None:
+    """Handle a report by its row of the table."""
+    job_id = event.step.job_id if isinstance(event, StepStarted | StepEnded) else event.job_id
+    job = turn.state.jobs.get(job_id)
+    if job is None or job.restarts != event.restart or job.allocation is None:
+        return
+    transition = TRANSITIONS.get((phase_of(job), type(event)))
+    if transition is not None:
+        transition(turn, job, event)
+
+
+def _running_started(turn: Turn, job: Job, event: JobStarted) -> None:
+    if job.flags & JobFlag.CONFIGURING:
+        turn.save(replace(job, flags=job.flags & ~JobFlag.CONFIGURING))
+
+
+def _running_ended(turn: Turn, job: Job, event: BatchEnded) -> None:
+    state, reason = _outcome(event)
+    end(turn, job, state, reason, exit_code=event.exit_code, gone=frozenset(turn.state.released.get(job.job_id, ())))
+
+
+def _outcome(event: BatchEnded) -> tuple[JobState, Reason]:
+    """Final state and reason from what the batch script came to."""
+    if event.timed_out:
+        return JobState.TIMEOUT, Reason.TIME_LIMIT
+    if event.out_of_memory:
+        return JobState.OUT_OF_MEMORY, Reason.OUT_OF_MEMORY
+    if event.exit_code == 0:
+        return JobState.COMPLETED, Reason.NONE
+    return JobState.FAILED, Reason.RAISED_SIGNAL if event.exit_code & 0x7F else Reason.NON_ZERO_EXIT_CODE
+
+
+def _completing_ended(turn: Turn, job: Job, event: BatchEnded) -> None:
+    """The script of a job that was killed has ended: only its exit code is news."""
+    if job.state.finished and event.exit_code != job.exit_code:
+        turn.save(replace(job, exit_code=event.exit_code))
+
+
+def _released(turn: Turn, job: Job, event: NodesReleased) -> None:
+    release(turn, job, frozenset(event.nodes))
+
+
+def _running_launch_failed(turn: Turn, job: Job, event: LaunchFailed) -> None:
+    """A batch job goes back to the queue, held, so that it does not fail for ever; an allocation has failed."""
+    if not job.batch:
+        job = turn.save(replace(job, system_comment=event.message))
+        end(turn, job, JobState.FAILED, Reason.JOB_LAUNCH_FAILURE, kill_wait=0, gone=frozenset(event.nodes))
+        return
+    job = replace(job, flags=job.flags | JobFlag.LAUNCH_FAILED, system_comment=event.message)
+    requeue(turn, job, Reason.JOB_LAUNCH_FAILURE, held=True, gone=frozenset(event.nodes))
+
+
+def _node_failed(turn: Turn, job: Job, event: NodeFailed) -> None:
+    """Nodes were lost: the job goes on without them (--no-kill), is queued again, or is over."""
+    assert job.allocation is not None
+    lost = frozenset(event.nodes) & frozenset(job.allocation.nodes)
+    if lost:
+        lose_nodes(turn, job, lost)
+
+
+def lose_nodes(turn: Turn, job: Job, lost: frozenset[str], *, gone: bool = True) -> None:
+    """A running job may not use these nodes any more. ``gone``: nothing of the job is left on them."""
+    free = lost if gone else frozenset()
+    assert job.allocation is not None
+    names = ",".join(name for name in job.allocation.nodes if name in lost)
+    left = tuple(share for share in job.allocation.shares if share.node not in lost)
+    if job.request.kill_on_node_fail is False and left and job.allocation.nodes[0] not in lost:
+        turn.save(replace(job, allocation=Allocation(job.allocation.partition, left, job.allocation.whole_nodes)))
+        turn.wake_planner()
+    elif may_requeue(turn, job):
+        requeue(turn, job, Reason.NODE_DOWN, held=False, gone=free, failed_node=names)
+    else:
+        end(turn, job, JobState.NODE_FAIL, Reason.NODE_DOWN, failed_node=names, gone=free)
+
+
+def may_requeue(turn: Turn, job: Job) -> bool:
+    """Whether the job may be run again: a batch job whose user or site allows it."""
+    wanted = job.request.requeue
+    return job.batch and (turn.state.site.job_requeue if wanted is None else wanted)
+
+
+def _completing_node_failed(turn: Turn, job: Job, event: NodeFailed) -> None:
+    release(turn, job, frozenset(event.nodes))
+
+
+def _step_started(turn: Turn, job: Job, event: StepStarted) -> None:
+    step = event.step
+    others = tuple(each for each in job.steps if each.step_id != step.step_id)
+    number = max(job.next_step, step.step_id + 1) if step.step_id < 0xFFFFFF00 else job.next_step
+    turn.state.put(replace(job, steps=(*others, step), next_step=number))
+    turn.keep(SaveStep(step, event.restart))
+
+
+def _step_ended(turn: Turn, job: Job, event: StepEnded) -> None:
+    """The highest exit code of the steps is the job's derived one; only steps that still run are kept."""
+    step = event.step
+    others = tuple(each for each in job.steps if each.step_id != step.step_id)
+    derived = job.derived_exit_code if step.step_id >= 0xFFFFFF00 else max(job.derived_exit_code, step.exit_code)
+    job = replace(job, steps=others, derived_exit_code=derived)
+    if derived != turn.state.jobs[job.job_id].derived_exit_code:
+        turn.save(job)
+    else:
+        turn.state.put(job)
+    turn.keep(SaveStep(step, event.restart))
+
+
+def _finished_step_ended(turn: Turn, job: Job, event: StepEnded) -> None:
+    """A step's own report was slower than that of its nodes: it replaces what was written in its stead."""
+    _step_ended(turn, job, event)
+
+
+Transition: TypeAlias = Callable[[Turn, Job, Any], None]
+
+TRANSITIONS: dict[tuple[Phase, type[Report]], Transition] = {
+    (Phase.RUNNING, JobStarted): _running_started,
+    (Phase.RUNNING, LaunchFailed): _running_launch_failed,
+    (Phase.RUNNING, StepStarted): _step_started,
+    (Phase.RUNNING, StepEnded): _step_ended,
+    (Phase.RUNNING, BatchEnded): _running_ended,
+    (Phase.RUNNING, NodesReleased): _released,
+    (Phase.RUNNING, NodeFailed): _node_failed,
+    (Phase.SUSPENDED, StepEnded): _step_ended,
+    (Phase.SUSPENDED, BatchEnded): _running_ended,
+    (Phase.SUSPENDED, NodesReleased): _released,
+    (Phase.SUSPENDED, NodeFailed): _node_failed,
+    (Phase.COMPLETING, StepEnded): _step_ended,
+    (Phase.COMPLETING, BatchEnded): _completing_ended,
+    (Phase.COMPLETING, NodesReleased): _released,
+    (Phase.COMPLETING, NodeFailed): _completing_node_failed,
+    (Phase.FINISHED, StepEnded): _finished_step_ended,
+    (Phase.FINISHED, BatchEnded): _completing_ended,
+}
+"""(phase, report) -> what it does."""

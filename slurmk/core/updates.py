@@ -1,0 +1,529 @@
+"""What users and operators change of jobs: hold, release, requeue, suspend, and the fields of ``scontrol update``.
+
+Each field is a row of ``FIELDS``: in which phases of a job it may be changed, whether only an operator may, and how.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from grammar.dependencies import format_dependency
+from slurmk.core import dependencies, selection, submission
+from slurmk.core.demands import Refusal, demand_in, least_cpus
+from slurmk.core.effects import Signal, UpdateLimit
+from slurmk.core.endings import REQUEUE_DELAY, again, requeue
+from slurmk.core.errors import Errno, SlurmError
+from slurmk.core.events import Caller, Hold, JobSelection, KillFlag, Requeue, Suspend, UpdateJob
+from slurmk.core.feasibility import unknown_features
+from slurmk.core.kills import for_each, may_change
+from slurmk.core.planning import watch_limit
+from slurmk.core.priority import HIGHEST, MULTIFACTOR, Factors, factors, priority_of
+from slurmk.core.state import Phase, Turn, holds_nodes, limit_end, phase_of
+from slurmk.core.submission import set_alarms
+from slurmk.core.transitions import may_requeue
+from slurmk.model.job import Job
+from slurmk.model.states import NO_VALUE, JobFlag, JobState, Reason
+
+SIGCONT, SIGSTOP = 18, 19
+
+HELD_REASONS = frozenset({Reason.JOB_HELD_USER, Reason.JOB_HELD_ADMIN, Reason.JOB_LAUNCH_FAILURE, Reason.JOB_HOLD_MAX_REQUEUE})
+"""Reasons that say why a job has priority 0."""
+
+REQUEUED_HELD = "job requeued in held state"
+"""What Slurm shows in place of a reason after ``scontrol requeuehold``."""
+
+
+def _check_owner(caller: Caller, job: Job) -> None:
+    if not may_change(caller, job):
+        raise SlurmError(Errno.USER_ID_MISSING)
+
+
+# --------------------------------------------------------------------------------------------- hold and release
+
+
+def hold(turn: Turn, event: Hold) -> None:
+    """scontrol hold, uhold and release."""
+
+    def act(chosen: JobSelection, selected: selection.Selected) -> None:
+        job = selected.job
+        _check_owner(event.caller, job)
+        if phase_of(job) is Phase.FINISHED:
+            raise SlurmError(Errno.JOB_FINISHED)
+        if event.release and job.reason is Reason.JOB_HELD_ADMIN and job.priority == 0 and not event.caller.operator:
+            raise SlurmError(Errno.ACCESS_DENIED)
+        for each in selection.apart(turn, selected):
+            if event.release:
+                release(turn, each)
+            else:
+                by_admin = event.caller.operator and not event.user_hold and event.caller.user_id != job.credentials.user_id
+                set_held(turn, each, Reason.JOB_HELD_ADMIN if by_admin else Reason.JOB_HELD_USER)
+
+    for_each(turn, event.selections, act)
+
+
+def set_held(turn: Turn, job: Job, reason: Reason) -> None:
+    """Priority 0; a job that waits also says why."""
+    if job.priority == 0 and job.reason is reason:
+        return
+    if job.pending:
+        job = replace(job, reason=reason, state_description="", accrue_time=0)
+        turn.wake_planner()
+    turn.save(replace(job, priority=0))
+
+
+def release(turn: Turn, job: Job) -> None:
+    """Let a held job wait like any other."""
+    if job.priority:
+        return
+    if not job.pending:
+        turn.save(replace(job, priority=priority_of(turn, job)))
+        return
+    begins = job.request.begin_time or 0
+    waits = job.request.dependency is not None
+    reason = Reason.DEPENDENCY if waits else Reason.BEGIN_TIME if begins > turn.now else Reason.NONE
+    job = replace(
+        job,
+        reason=reason,
+        state_description="",
+        flags=job.flags & ~(JobFlag.REQUEUE_HOLD | JobFlag.SPECIAL_EXIT),
+        accrue_time=0 if waits else max(turn.now, begins),
+        request=replace(job.request, hold=False),
+    )
+    job = turn.save(replace(job, priority=priority_of(turn, job)))
+    dependencies.test(turn, job)
+    turn.wake_planner()
+
+
+# --------------------------------------------------------------------------------------------- requeue and suspend
+
+
+def requeue_jobs(turn: Turn, event: Requeue) -> None:
+    """scontrol requeue and requeuehold."""
+
+    def act(chosen: JobSelection, selected: selection.Selected) -> None:
+        job = selected.job
+        _check_owner(event.caller, job)
+        phase = phase_of(job)
+        held = event.hold or event.special_exit
+        if phase is Phase.PENDING:
+            if not held:
+                raise SlurmError(Errno.JOB_PENDING)
+            for each in selection.apart(turn, selected):
+                set_held(turn, each, Reason.JOB_HELD_USER)
+            return
+        if not may_requeue(turn, job):
+            raise SlurmError(Errno.DISABLED)
+        if phase is Phase.COMPLETING:
+            raise SlurmError(Errno.TRANSITION_STATE_NO_UPDATE)
+        if event.special_exit:
+            job = replace(job, flags=job.flags | JobFlag.SPECIAL_EXIT)
+        if phase is Phase.FINISHED:
+            again(turn, job, held=held, delay=0 if held else REQUEUE_DELAY, description=REQUEUED_HELD if held else "")
+        else:
+            requeue(turn, job, Reason.NONE, held=held)
+
+    for_each(turn, event.selections, act)
+
+
+def suspend(turn: Turn, event: Suspend) -> None:
+    """scontrol suspend and resume. A suspended job keeps its nodes; its time stands still."""
+
+    def act(chosen: JobSelection, selected: selection.Selected) -> None:
+        job = selected.job
+        _check_owner(event.caller, job)
+        row = _SUSPENSIONS[event.resume].get(phase_of(job))
+        if isinstance(row, Errno):
+            raise SlurmError(row)
+        if row is not None:
+            row(turn, job)
+
+    for_each(turn, event.selections, act)
+
+
+def _stop(turn: Turn, job: Job) -> None:
+    turn.save(replace(job, state=JobState.SUSPENDED, suspend_time=turn.now, end_time=0))
+    turn.emit(Signal(job.job_id, job.restarts, SIGSTOP, None, KillFlag.FULL))
+    turn.emit(UpdateLimit(job.job_id, job.restarts, None))
+    turn.wake_planner()
+
+
+def _resume(turn: Turn, job: Job) -> None:
+    stood = job.suspended_seconds + turn.now - job.suspend_time
+    job = replace(job, state=JobState.RUNNING, suspend_time=turn.now, suspended_seconds=stood)
+    end = limit_end(job)
+    job = turn.save(replace(job, end_time=end or 0))
+    turn.emit(Signal(job.job_id, job.restarts, SIGCONT, None, KillFlag.FULL))
+    turn.emit(UpdateLimit(job.job_id, job.restarts, end))
+    watch_limit(turn, job)
+    turn.wake_planner()
+
+
+Suspension: TypeAlias = Callable[[Turn, Job], None] | Errno | None
+
+_SUSPENSIONS: dict[bool, dict[Phase, Suspension]] = {
+    False: {
+        Phase.PENDING: Errno.JOB_PENDING,
+        Phase.RUNNING: _stop,
+        Phase.SUSPENDED: None,
+        Phase.COMPLETING: Errno.TRANSITION_STATE_NO_UPDATE,
+        Phase.FINISHED: Errno.JOB_FINISHED,
+    },
+    True: {
+        Phase.PENDING: Errno.JOB_PENDING,
+        Phase.RUNNING: Errno.JOB_NOT_SUSPENDED,
+        Phase.SUSPENDED: _resume,
+        Phase.COMPLETING: Errno.JOB_NOT_SUSPENDED,
+        Phase.FINISHED: Errno.JOB_FINISHED,
+    },
+}
+
+
+# --------------------------------------------------------------------------------------------- scontrol update
+
+
+@dataclass(slots=True)
+class Change:
+    """One job being updated: what it was, what it is so far, and what has to follow."""
+
+    turn: Turn
+    caller: Caller
+    job: Job
+    resized: bool = False  # whether it could ever start has to be seen again
+    dependency: bool = False
+    limit: bool = False
+    priority: bool = False  # count it anew
+
+    def request(self, **fields: Any) -> None:
+        self.job = replace(self.job, request=replace(self.job.request, **fields))
+
+
+Setter: TypeAlias = Callable[[Change, Any], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A row: how a field is changed, in which phases, and who may. ``refusal`` is what a job that runs gets."""
+
+    setter: Setter
+    phases: frozenset[Phase]
+    operator: bool = False
+    refusal: Errno = Errno.JOB_NOT_PENDING
+
+
+def update_job(turn: Turn, event: UpdateJob) -> None:
+    """scontrol update JobId=…: all of the changes, or none of them."""
+
+    def act(chosen: JobSelection, selected: selection.Selected) -> None:
+        try:
+            _check_update(turn, event, chosen, selected.job)
+            _try(turn, event, selected.job)
+            for job in selection.apart(turn, selected):
+                _apply(turn, event, job)
+        except Refusal as refusal:
+            raise refusal.error from None
+
+    for_each(turn, event.selections, act)
+
+
+def _check_update(turn: Turn, event: UpdateJob, chosen: JobSelection, job: Job) -> None:
+    _check_owner(event.caller, job)
+    phase = phase_of(job)
+    if phase is Phase.FINISHED and not all(name in _AFTERWARDS for name, _ in event.changes):
+        raise SlurmError(Errno.JOB_FINISHED)
+    for name, _ in event.changes:
+        field = FIELDS.get(name)
+        if field is None:
+            raise SlurmError(Errno.NOT_SUPPORTED)
+        if field.operator and not event.caller.operator:
+            raise SlurmError(Errno.ACCESS_DENIED)
+        if phase not in field.phases:
+            raise SlurmError(field.refusal)
+
+
+def _try(turn: Turn, event: UpdateJob, job: Job) -> Change:
+    """The job with the changes in it, nothing of which is kept yet. Raises SlurmError or Refusal."""
+    change = Change(turn, event.caller, job)
+    for name, value in event.changes:
+        FIELDS[name].setter(change, value)
+    if change.resized and change.job.priority:
+        request = change.job.request
+        partitions = submission.partitions_of(turn.state, ",".join(change.job.partitions))
+        demand = demand_in(turn.state, request, partitions[0], job.credentials.user_id)
+        submission.check_size(turn.state, request, partitions, demand, job.credentials.user_id)
+    return change
+
+
+def _apply(turn: Turn, event: UpdateJob, job: Job) -> None:
+    change = _try(turn, event, job)
+    job = change.job
+    counted = job.pending and job.priority and job.request.priority is None and turn.state.site.priority_type == MULTIFACTOR
+    if counted and (change.resized or change.priority):
+        job = replace(job, priority=priority_of(turn, job))
+    job = turn.save(job)
+    if change.dependency:
+        wanted = dependencies.parse(job.request.dependency) if job.request.dependency else None
+        dependencies.watch(turn.state, job, wanted)
+        dependencies.test(turn, job)
+    if change.limit and holds_nodes(job):
+        turn.emit(UpdateLimit(job.job_id, job.restarts, limit_end(job)))
+        watch_limit(turn, job)
+    set_alarms(turn, job)
+    turn.wake_planner()
+
+
+def _request_field(name: str, *, resized: bool = False) -> Setter:
+    def setter(change: Change, value: Any) -> None:
+        change.request(**{name: value})
+        change.resized |= resized
+
+    return setter
+
+
+def _time_limit(change: Change, value: int) -> None:
+    """Users may shorten what runs; while it waits they may ask for anything the partition allows."""
+    job, operator = change.job, change.caller.operator
+    if not operator and phase_of(job) is not Phase.PENDING and value > job.time_limit:
+        raise SlurmError(Errno.ACCESS_DENIED)
+    if job.request.time_minimum is not None and value < job.request.time_minimum:
+        raise SlurmError(Errno.INVALID_TIME_LIMIT)
+    change.request(time_limit=value)
+    job = replace(change.job, time_limit=value)
+    if phase_of(job) is Phase.RUNNING:
+        job = replace(job, end_time=limit_end(job) or 0)
+    change.job, change.limit = job, True
+
+
+def _time_minimum(change: Change, value: int) -> None:
+    if value > change.job.time_limit:
+        raise SlurmError(Errno.INVALID_TIME_MIN_LIMIT)
+    change.request(time_minimum=value or None)
+
+
+def _name(change: Change, value: str) -> None:
+    change.job = replace(change.job, name=value)
+    change.request(name=value)
+
+
+def _partition(change: Change, value: str) -> None:
+    state = change.turn.state
+    partitions = submission.partitions_of(state, value)
+    for partition in partitions:
+        if partition.state in ("INACTIVE", "DRAIN"):
+            raise SlurmError(Errno.PARTITION_NOT_AVAIL)
+        if partition.root_only and not change.caller.operator:
+            raise SlurmError(Errno.ACCESS_DENIED)
+    job = change.job
+    submission.charged_to(change.turn.directory, partitions, job.request, job.credentials.user_name)
+    change.job = replace(job, partitions=tuple(partition.name for partition in partitions))
+    if job.request.time_limit is None:
+        limit = submission.time_limit_of(change.turn, job.request, partitions)
+        change.job = replace(change.job, time_limit=limit)
+    change.request(partition=value)
+    change.resized = True
+
+
+def _account(change: Change, value: str) -> None:
+    change.request(account=value)
+    _charge(change)
+
+
+def _qos(change: Change, value: str) -> None:
+    change.request(qos=value)
+    _charge(change)
+    change.priority = True
+
+
+def _charge(change: Change) -> None:
+    job = change.job
+    partitions = [change.turn.state.partitions[name] for name in job.partitions if name in change.turn.state.partitions]
+    account, qos = submission.charged_to(change.turn.directory, partitions, job.request, job.credentials.user_name)
+    change.job = replace(job, account=account, qos=qos)
+
+
+def _nice(change: Change, value: int) -> None:
+    if value < 0 and not change.caller.operator:
+        raise SlurmError(Errno.ACCESS_DENIED)
+    if abs(value) > submission.MAXIMUM_NICE:
+        raise SlurmError(Errno.INVALID_NICE)
+    job = change.job
+    if job.priority:
+        moved = job.priority + (job.request.nice or 0) - value
+        change.job = replace(job, priority=min(max(1, moved), HIGHEST))
+    change.request(nice=value)
+
+
+def _priority(change: Change, value: int) -> None:
+    """0 holds. Users can't set it otherwise: what they set would be lost at the next count."""
+    job = change.job
+    if value == 0:
+        reason = Reason.JOB_HELD_USER if job.credentials.user_id == change.caller.user_id else Reason.JOB_HELD_ADMIN
+        change.job = replace(job, priority=0, reason=reason if job.pending else job.reason)
+        return
+    if not change.caller.operator:
+        raise SlurmError(Errno.PRIO_RESET_FAIL)
+    reason = Reason.NONE if job.reason in HELD_REASONS and job.pending else job.reason
+    if value >= NO_VALUE:
+        change.job = replace(job, reason=reason, priority=job.priority or priority_of(change.turn, job))
+        change.request(priority=None)
+        return
+    change.job = replace(job, priority=value, reason=reason)
+    change.request(priority=value)
+
+
+def _dependency(change: Change, value: str) -> None:
+    state, job = change.turn.state, change.job
+    wanted = dependencies.accept(state, value, job.job_id) if value else None
+    change.request(dependency=format_dependency(wanted) if wanted else None)
+    if change.job.priority:
+        change.job = replace(change.job, reason=Reason.DEPENDENCY if wanted else Reason.NONE)
+    if not wanted and job.eligible_time == 0:
+        change.job = replace(change.job, eligible_time=max(change.turn.now, job.request.begin_time or 0))
+    change.dependency = True
+
+
+def _array_throttle(change: Change, value: int) -> None:
+    job = change.job
+    if not job.array_job_id:
+        raise SlurmError(Errno.NOT_SUPPORTED)
+    if value < 0:
+        raise SlurmError(Errno.INVALID_ARRAY)
+    change.job = replace(job, array_maximum_running=value)
+
+
+def _begin_time(change: Change, value: int) -> None:
+    later = value > change.turn.now
+    change.request(begin_time=value if later else None)
+    job = replace(change.job, eligible_time=max(value, change.turn.now))
+    if job.priority and job.request.dependency is None:
+        job = replace(job, reason=Reason.BEGIN_TIME if later else Reason.NONE, accrue_time=job.eligible_time)
+    change.job = job
+
+
+def _deadline(change: Change, value: int) -> None:
+    if value <= change.turn.now:
+        raise SlurmError(Errno.INVALID_TIME_VALUE)
+    change.request(deadline=value)
+
+
+def _nodes(field: str) -> Setter:
+    def setter(change: Change, value: str) -> None:
+        change.request(**{field: value or None})
+        submission.check_nodes(change.turn.state, change.job.request)
+        change.resized |= change.job.pending
+
+    return setter
+
+
+def _constraints(change: Change, value: str) -> None:
+    if value and unknown_features(change.turn.state, value):
+        raise SlurmError(Errno.INVALID_FEATURE)
+    change.request(constraints=value or None)
+    change.resized = True
+
+
+def _licenses(change: Change, value: str) -> None:
+    submission.check_licenses(change.turn.state, value)
+    change.request(licenses=value or None)
+
+
+def _reservation(change: Change, value: str) -> None:
+    if value:
+        raise SlurmError(Errno.RESERVATION_INVALID)
+    change.request(reservation=None)
+
+
+def _admin_comment(change: Change, value: str) -> None:
+    change.job = replace(change.job, admin_comment=value)
+
+
+def _system_comment(change: Change, value: str) -> None:
+    change.job = replace(change.job, system_comment=value)
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
+_WAITING = frozenset({Phase.PENDING})
+_ALIVE = frozenset({Phase.PENDING, Phase.RUNNING, Phase.SUSPENDED, Phase.COMPLETING})
+_ALWAYS = frozenset(Phase)
+_AFTERWARDS = frozenset({"admin_comment", "system_comment", "extra", "comment"})
+
+_SIZES = _words(
+    "tasks cpus_per_task minimum_nodes maximum_nodes nodes minimum_cpus maximum_cpus minimum_cpus_per_node tasks_per_node"
+    " tasks_per_socket tasks_per_core memory_per_node memory_per_cpu temporary_disk_per_node tres_per_job tres_per_node"
+    " tres_per_socket tres_per_task cpus_per_tres memory_per_tres sockets_per_node cores_per_socket threads_per_core"
+    " contiguous shared overcommit required_switches core_specification thread_specification"
+)
+_PLAIN = _words(
+    "wait_for_switch delay_boot mail_type mail_user wckey prefer cluster_constraint batch_features burst_buffer reboot"
+    " standard_input standard_output standard_error current_working_directory"
+)
+
+FIELDS: dict[str, Field] = {
+    "name": Field(_name, _ALIVE),
+    "comment": Field(_request_field("comment"), _ALIVE, refusal=Errno.JOB_FINISHED),
+    "extra": Field(_request_field("extra"), _ALIVE, refusal=Errno.JOB_FINISHED),
+    "admin_comment": Field(_admin_comment, _ALWAYS, operator=True),
+    "system_comment": Field(_system_comment, _ALWAYS, operator=True),
+    "time_limit": Field(_time_limit, _ALIVE),
+    "time_minimum": Field(_time_minimum, _WAITING),
+    "partition": Field(_partition, _WAITING),
+    "account": Field(_account, _WAITING),
+    "qos": Field(_qos, _WAITING),
+    "nice": Field(_nice, _ALIVE),
+    "priority": Field(_priority, _ALIVE),
+    "dependency": Field(_dependency, _WAITING),
+    "array_maximum_running": Field(_array_throttle, _ALIVE),
+    "begin_time": Field(_begin_time, _WAITING),
+    "deadline": Field(_deadline, _WAITING),
+    "requeue": Field(_request_field("requeue"), _ALIVE),
+    "kill_on_node_fail": Field(_request_field("kill_on_node_fail"), _ALIVE),
+    "required_nodes": Field(_nodes("required_nodes"), _ALIVE),
+    "excluded_nodes": Field(_nodes("excluded_nodes"), _WAITING),
+    "constraints": Field(_constraints, _WAITING),
+    "licenses": Field(_licenses, _WAITING, refusal=Errno.ACCESS_DENIED),
+    "reservation": Field(_reservation, _WAITING),
+    "site_factor": Field(_request_field("site_factor"), _WAITING, operator=True),
+    **{name: Field(_request_field(name, resized=True), _WAITING) for name in _SIZES},
+    **{name: Field(_request_field(name), _WAITING) for name in _PLAIN},
+}
+"""JobRequest's names of fields (and ``array_maximum_running``) -> how they are changed."""
+
+
+# --------------------------------------------------------------------------------------------- priority, restart
+
+
+def factors_of(turn: Turn, job: Job) -> Factors:
+    """The parts of a job's priority as they are now."""
+    partition = turn.state.partitions.get(job.partitions[0]) if job.partitions else None
+    demand = demand_in(turn.state, job.request, partition, job.credentials.user_id)
+    return factors(turn.state, turn.directory, job, turn.now, demand.minimum_nodes, least_cpus(demand))
+
+
+def age(turn: Turn, job_id: int) -> None:
+    """Count a waiting job's priority anew. Not saved: it comes from what is saved, and the time."""
+    job = turn.state.jobs.get(job_id)
+    if job is None or not job.pending or job.priority == 0 or job.request.priority is not None:
+        return
+    priority = factors_of(turn, job).total
+    if priority != job.priority:
+        turn.state.put(replace(job, priority=priority))
+
+
+def restore_job(turn: Turn, job: Job) -> None:
+    """Set up again what is not saved with a job: whom it waits for and when it is to be looked at."""
+    phase = phase_of(job)
+    if phase is Phase.PENDING:
+        if job.request.dependency is not None:
+            dependencies.watch(turn.state, job, dependencies.parse(job.request.dependency))
+            dependencies.test(turn, job)
+        set_alarms(turn, job)
+    elif phase is Phase.RUNNING:
+        watch_limit(turn, job)
+    elif phase is Phase.FINISHED:
+        turn.state.forget_at(job.end_time + turn.state.site.minimum_job_age, job.job_id)
+    if not job.state.finished and job.priority:
+        turn.state.lowest_priority = min(turn.state.lowest_priority, job.priority)
