@@ -193,8 +193,7 @@ class Placer:
             return rest
         counts = np.bincount(groups)
         sums = np.bincount(groups, weights=tasks[rest]).astype(np.int64)
-        main, other = (counts, sums) if nodes_left > 1 else (sums, counts)
-        order = np.lexsort((-other, -main))
+        order = np.argsort(-counts, kind="stable")
         order = order[counts[order] > 0]
         count_order, sum_order = counts[order], sums[order]
         enough = (count_order >= nodes_left - np.cumsum(count_order) + count_order) & (

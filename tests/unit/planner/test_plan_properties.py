@@ -232,7 +232,7 @@ def test_same_snapshot_same_plan(case: tuple[Snapshot, Machine, list[Holding]]) 
 def test_a_reaction_keeps_every_promise_and_overcommits_nothing(
     case: tuple[Snapshot, Machine, list[Holding]], wish: Wish, later: int, data: st.DataObject
 ) -> None:
-    snapshot, machine, holdings = case
+    snapshot, machine, _ = case
     made = forecast(snapshot)
     first = made.plan()
     promised = {row.job_id: made.promised[row.job_id][0] for row in snapshot.pending if row.job_id in made.promised}
