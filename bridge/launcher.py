@@ -7,28 +7,16 @@ cannot know was done. A launcher must never run one attempt's script twice.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from slurmk.core.events import Event, KillFlag
 from slurmk.model.job import Job
+from slurmk.model.job import JobFiles as JobFiles
 from slurmk.model.node import Node
 
 Report = Callable[[Event], None]
 """How a launcher tells the controller what happened; called from the controller's event loop, never blocks."""
-
-
-@dataclass(frozen=True, slots=True)
-class JobFiles:
-    """What a job's processes start from: ``script`` is empty for an allocation without one; ``environment`` is the
-    submitting process's, already cut down as ``--export`` says; ``secret`` is what stepd and srun prove they hold.
-    ``arguments`` are the script's own."""
-
-    script: bytes
-    arguments: tuple[bytes, ...]
-    environment: Mapping[bytes, bytes]
-    secret: bytes
 
 
 class Launcher(Protocol):

@@ -7,6 +7,7 @@ minutes (Slurm's own unit for them), unless a field says otherwise.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from slurmk.model.states import NO_VALUE, JobFlag, JobState, Reason
@@ -339,3 +340,15 @@ class Job:
     def is_array(self) -> bool:
         """True while it still stands for several elements."""
         return bool(self.array_tasks)
+
+
+@dataclass(frozen=True, slots=True)
+class JobFiles:
+    """What a job's processes start from: ``script`` is empty for an allocation without one; ``environment`` is the
+    submitting process's, already cut down as ``--export`` says; ``secret`` is what stepd and srun prove they hold.
+    ``arguments`` are the script's own."""
+
+    script: bytes
+    arguments: tuple[bytes, ...]
+    environment: Mapping[bytes, bytes]
+    secret: bytes
