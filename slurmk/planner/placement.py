@@ -196,18 +196,16 @@ class Placer:
         order = np.argsort(-counts, kind="stable")
         order = order[counts[order] > 0]
         count_order, sum_order = counts[order], sums[order]
-        enough = (count_order >= nodes_left - np.cumsum(count_order) + count_order) & (
-            sum_order >= tasks_left - np.cumsum(sum_order) + sum_order
-        )
-        step = int(enough.argmax())
-        if not enough[step]:
-            taken = order
-        else:
-            still_nodes = nodes_left - int(count_order[:step].sum())
-            still_tasks = tasks_left - int(sum_order[:step].sum())
-            fits = step + np.flatnonzero((count_order[step:] >= still_nodes) & (sum_order[step:] >= still_tasks))
-            best = fits[np.lexsort((order[fits], sum_order[fits], count_order[fits]))[0]]
-            taken = np.concatenate((order[:step], order[best : best + 1]))
+        left_nodes = nodes_left - np.cumsum(count_order) + count_order
+        left_tasks = tasks_left - np.cumsum(sum_order) + sum_order
+        largest = np.maximum.accumulate(sum_order[::-1])[::-1]
+        taken = order
+        for step in ((count_order >= left_nodes) & (largest >= left_tasks)).nonzero()[0].tolist():
+            fits = step + ((count_order[step:] >= left_nodes[step]) & (sum_order[step:] >= left_tasks[step])).nonzero()[0]
+            if len(fits):
+                best = fits[np.lexsort((order[fits], sum_order[fits], count_order[fits]))[0]]
+                taken = np.concatenate((order[:step], order[best : best + 1]))
+                break
         rank = np.full(len(counts), len(counts), dtype=np.int64)
         rank[taken] = np.arange(len(taken))
         ranks = rank[groups]

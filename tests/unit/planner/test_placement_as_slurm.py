@@ -223,7 +223,7 @@ def test_partition_states(state: str, reason: Reason) -> None:
 
 
 def test_an_array_starts_what_fits_and_its_limit_allows() -> None:
-    array = replace(job(1, "gpu", tasks=8), array_tasks=(range(0, 10),))
+    array = replace(job(1, "gpu", tasks=8), array_tasks=(range(10),))
     made = plan(snapshot(array))
     assert [start.allocation.nodes for start in made.starts] == [("n1",), ("n2",), ("n3",), ("n4",)]
     assert made.outlooks[1].start_time == NOW + 300
