@@ -1,0 +1,1 @@
+"""What runs on the caller's side: one shim for all of Slurm's commands, and ``slurmk`` itself."""

@@ -1,0 +1,318 @@
+"""``slurmk``: start and end a controller with an embedded cluster, see how it is, and get at its commands.
+
+The controller is a process of its own; this one starts it, waits until it answers, and asks it things through the same
+socket as Slurm's commands do.
+"""
+
+import argparse
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import List, Optional, Tuple
+
+from slurmk import __version__, wire
+from slurmk.client import shim
+from slurmk.client.installation import InstallationError, install, make_folder
+
+START_SECONDS = 60.0
+"""How long a controller may take to answer; recovering 100,000 jobs is the slowest case."""
+
+STOP_SECONDS = 90.0
+
+DESCRIPTION = """Slurm-compatible batch scheduling.
+
+slurmk up makes an embedded cluster out of this machine: a controller, and pretended nodes on which jobs are real
+processes. Then, in any shell:
+
+    eval "$(slurmk env)"
+    sbatch --wrap hostname
+    squeue
+"""
+
+COMMANDS = {
+    "up": "start the controller and its embedded cluster, in the foreground",
+    "down": "stop the controller; jobs go on and are taken up by the next up",
+    "status": "say how the cluster is",
+    "env": "print what to eval to have sbatch, squeue and the others on PATH",
+    "shell": "open a shell that has them on PATH; starts a cluster if none answers",
+}
+
+READY = """slurmk {version}: the cluster in {directory} is up
+
+  eval "$(slurmk env{option})"   in another shell: sbatch, squeue, ... are on PATH then
+  slurmk down{option}            stops it; jobs go on until the next up (--jobs ends them)
+"""
+
+
+def main() -> None:
+    """The ``slurmk`` command."""
+    try:
+        code = run(sys.argv[1:])
+    except (InstallationError, OSError) as error:
+        code = complain(str(error))
+    except KeyboardInterrupt:
+        code = 130
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    sys.exit(code)
+
+
+def run(arguments: "List[str]") -> int:
+    """Do what the arguments say; gives the exit code."""
+    options = parser().parse_args(arguments)
+    directory = Path(os.path.abspath(options.dir or os.environ.get("SLURMK_DIR") or default_directory()))
+    if options.command == "up":
+        return up(directory, controller_options(options), options.detach)
+    if options.command == "down":
+        return down(directory, options.jobs)
+    if options.command == "status":
+        return status(directory)
+    if options.command == "env":
+        return environment(directory)
+    return shell(directory, controller_options(options))
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    top = argparse.ArgumentParser(
+        prog="slurmk", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
+    )
+    top.add_argument("--version", action="version", version="slurmk " + __version__)
+    commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, text in COMMANDS.items():
+        command = commands.add_parser(name, help=text, description=text, allow_abbrev=False)
+        command.add_argument(
+            "--dir", help="where the cluster's state lives (default: $SLURMK_DIR, else %s)" % default_directory()
+        )
+        if name in ("up", "shell"):
+            command.add_argument("--conf", metavar="DIR", help="read slurm.conf, gres.conf and topology.conf there")
+            command.add_argument("--nodes", type=positive, metavar="N", help="without --conf: pretend N nodes (default: 4)")
+            command.add_argument("--database", metavar="URL", help="postgresql://... instead of SQLite below --dir")
+        if name == "up":
+            command.add_argument("--detach", action="store_true", help="go to the background once the cluster answers")
+        if name == "down":
+            command.add_argument("--jobs", action="store_true", help="cancel the running jobs too")
+    return top
+
+
+def positive(text: str) -> int:
+    """A number of nodes."""
+    number = int(text)
+    if not 1 <= number <= 65536:
+        raise argparse.ArgumentTypeError("must be from 1 to 65536")
+    return number
+
+
+def default_directory() -> str:
+    """Where state lives when nothing else is said."""
+    if os.geteuid() == 0:
+        return "/var/lib/slurmk"
+    state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+    return os.path.join(state, "slurmk")
+
+
+def controller_options(options: argparse.Namespace) -> "List[str]":
+    """What of the command line is for the controller."""
+    given = []
+    if options.conf:
+        given += ["--conf", os.path.abspath(options.conf)]
+    if options.nodes:
+        given += ["--nodes", str(options.nodes)]
+    if options.database:
+        given += ["--database", options.database]
+    return given
+
+
+# ------------------------------------------------------------------- up
+
+
+def up(directory: Path, options: "List[str]", detach: bool) -> int:
+    """Start a controller; in the foreground, stay until it ends."""
+    if answers(directory):
+        return complain("a cluster is up in %s already" % directory)
+    make_folder(directory)
+    return up_detached(directory, options) if detach else up_foreground(directory, options)
+
+
+def up_detached(directory: Path, options: "List[str]") -> int:
+    """Start it in the background; returns when it answers, or with what it said when it does not."""
+    (directory / "log").mkdir(mode=0o750, exist_ok=True)
+    said = directory / "log" / "start.log"
+    with open(said, "wb") as file:
+        process = start(directory, options, file.fileno())
+    install(directory)
+    ready = wait_until_ready(process, directory)
+    sys.stderr.write(said.read_text(errors="replace"))
+    if not ready:
+        return process.poll() or 1
+    print("slurmk: the cluster in %s is up" % directory)
+    return 0
+
+
+def up_foreground(directory: Path, options: "List[str]") -> int:
+    """Start it as a child and wait for its end. SIGINT, which a terminal sends to both, and SIGTERM stop it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    process = start(directory, options, None)
+    signal.signal(signal.SIGTERM, lambda number, frame: process.terminate())
+    install(directory)
+    if wait_until_ready(process, directory):
+        option = "" if str(directory) == default_directory() else " --dir " + shlex.quote(str(directory))
+        print(READY.format(version=__version__, directory=directory, option=option), flush=True)
+    code = process.wait()
+    return 128 - code if code < 0 else code
+
+
+def start(directory: Path, options: "List[str]", errors: "Optional[int]") -> "subprocess.Popen[bytes]":
+    """The controller's process; with ``errors`` (a file descriptor) it is on its own, and says there what it has to say."""
+    command = [sys.executable, "-P", "-m", "slurmk.daemon", "--dir", str(directory), *options]
+    if errors is None:
+        return subprocess.Popen(command, stdin=subprocess.DEVNULL, restore_signals=True, preexec_fn=listen_to_interrupts)
+    return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=errors, stderr=errors, cwd="/", start_new_session=True)
+
+
+def listen_to_interrupts() -> None:
+    """In the child: SIGINT is not ignored there."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def wait_until_ready(process: "subprocess.Popen[bytes]", directory: Path) -> bool:
+    """True when the controller answers, false when it ended or takes too long."""
+    end = time.monotonic() + START_SECONDS
+    while time.monotonic() < end:
+        if process.poll() is not None:
+            return False
+        if answers(directory):
+            return True
+        time.sleep(0.02)
+    complain("the controller does not answer; see %s" % (directory / "log" / "controller.log"))
+    return False
+
+
+# ------------------------------------------------------------------- asking
+
+
+def ask(directory: Path, words: "List[bytes]") -> "Optional[Tuple[int, bytes, bytes]]":
+    """Exit code, output and errors of a request to the controller; None when none answers."""
+    try:
+        connection = shim.connect(os.fsencode(directory / "slurmk.sock"))
+    except OSError:
+        return None
+    shim.send(connection, shim.request("slurmk", words, b"", []))
+    receive = shim.receiver(connection)
+    streams: "dict[int, bytes]" = {wire.OUTPUT: b"", wire.ERROR: b""}
+    try:
+        while True:
+            kind, payload = receive()
+            if kind == wire.EXIT:
+                return int(payload), streams[wire.OUTPUT], streams[wire.ERROR]
+            streams[kind] = streams.get(kind, b"") + payload
+    except (shim.Lost, wire.WireError):
+        return None
+
+
+def answers(directory: Path) -> bool:
+    """True when a controller serves requests there."""
+    return ask(directory, [b"status"]) is not None
+
+
+def tell(answer: "Tuple[int, bytes, bytes]") -> int:
+    """Print an answer; gives its exit code."""
+    code, output, errors = answer
+    sys.stdout.write(output.decode("utf-8", "replace"))
+    sys.stdout.flush()
+    sys.stderr.write(errors.decode("utf-8", "replace"))
+    return code
+
+
+def status(directory: Path) -> int:
+    """Say how the cluster is."""
+    answer = ask(directory, [b"status"])
+    if answer is None:
+        print("slurmk: no cluster is up in %s" % directory)
+        return 1
+    code = tell(answer)
+    print("directory: %s" % directory)
+    return code
+
+
+def down(directory: Path, end_jobs: bool) -> int:
+    """Stop the controller and wait until it has gone."""
+    answer = ask(directory, [b"down", b"--jobs"] if end_jobs else [b"down"])
+    if answer is None:
+        print("slurmk: no cluster is up in %s" % directory)
+        return 0
+    code = tell(answer)
+    return code or wait_until_gone(directory)
+
+
+def wait_until_gone(directory: Path) -> int:
+    """Wait for the controller's lock; the exit code."""
+    import fcntl
+
+    end = time.monotonic() + STOP_SECONDS
+    with open(directory / "controller.lock", encoding="ascii") as lock:
+        while time.monotonic() < end:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                return 0
+            except BlockingIOError:
+                time.sleep(0.02)
+    return complain("the controller has not stopped; see %s" % (directory / "log" / "controller.log"))
+
+
+# ------------------------------------------------------------------- shells
+
+
+def environment(directory: Path) -> int:
+    """Print export lines for a shell."""
+    print('export PATH=%s:"$PATH"' % shlex.quote(str(install(directory))))
+    print("export SLURMK_DIR=%s" % shlex.quote(str(directory)))
+    if not answers(directory):
+        print("slurmk: no cluster is up in %s; `slurmk up` starts one" % directory, file=sys.stderr)
+    return 0
+
+
+def shell(directory: Path, options: "List[str]") -> int:
+    """Become a shell with the commands on PATH; gives an exit code only when there can be no cluster."""
+    if not answers(directory):
+        make_folder(directory)
+        code = up_detached(directory, options)
+        if code:
+            return code
+    else:
+        print("slurmk: the cluster in %s is up" % directory)
+    binaries = install(directory)
+    print("slurmk: sbatch, squeue, sinfo, sacct, ... are on PATH; `slurmk down` stops the cluster, `exit` does not")
+    sys.stdout.flush()
+    program = os.environ.get("SHELL") or "/bin/sh"
+    variables = dict(os.environ, PATH="%s:%s" % (binaries, os.environ.get("PATH", os.defpath)), SLURMK_DIR=str(directory))
+    arguments = [program]
+    if os.path.basename(program) == "bash":
+        arguments += ["--rcfile", str(shell_settings(directory, binaries))]
+    return os.execve(program, arguments, variables)
+
+
+def shell_settings(directory: Path, binaries: Path) -> Path:
+    """A bash start file: the user's own, then PATH, which that may have set anew, and a prompt that shows where one is."""
+    from slurmk.client.installation import write
+
+    path = directory / "lib" / "bashrc"
+    text = '[ -f ~/.bashrc ] && . ~/.bashrc\nPATH=%s:"$PATH"\nPS1="(slurmk) $PS1"\n' % shlex.quote(str(binaries))
+    write(path, os.fsencode(text), 0o644)
+    return path
+
+
+def complain(text: str) -> int:
+    """One line on standard error; the exit code."""
+    print("slurmk: error: %s" % text, file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,49 @@
+"""Which module answers which command. Modules are imported when first asked for: the controller starts fast."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Awaitable, Callable
+from typing import cast
+
+from slurmk.commands.call import VERSION_TEXT, Call, Controller, Output
+
+Run = Callable[[Call, Controller, Output], Awaitable[int]]
+
+MODULES: dict[str, str] = {
+    "sbatch": "slurmk.commands.sbatch",
+    "srun": "slurmk.commands.srun",
+    "squeue": "slurmk.commands.squeue",
+    "scancel": "slurmk.commands.scancel",
+    "sinfo": "slurmk.commands.sinfo",
+    "sacct": "slurmk.commands.sacct",
+    "scontrol": "slurmk.commands.scontrol",
+    "slurmk": "slurmk.commands.slurmk",
+}
+"""Command to the module whose ``run`` answers it."""
+
+NOT_YET: frozenset[str] = frozenset(
+    "salloc sacctmgr sprio sdiag sstat sattach sbcast strigger scrontab sshare sreport".split()  # noqa: SIM905
+)
+"""Commands of Slurm that have a shim but no module yet; they say so."""
+
+_runs: dict[str, Run] = {}
+
+
+async def dispatch(call: Call, controller: Controller, output: Output) -> int:
+    """Answer one call; gives the exit code."""
+    if call.arguments and call.arguments[0] in ("--version", "-V"):
+        output.write(VERSION_TEXT + "\n")
+        return 0
+    run = _run_of(call.command)
+    if run is None:
+        output.error(f"{call.command}: error: this command is not part of slurmk yet\n")
+        return 1
+    return await run(call, controller, output)
+
+
+def _run_of(command: str) -> Run | None:
+    run = _runs.get(command)
+    if run is None and command in MODULES:
+        run = _runs[command] = cast(Run, importlib.import_module(MODULES[command]).run)
+    return run

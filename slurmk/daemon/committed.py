@@ -1,0 +1,53 @@
+"""The state as the store has it, so that memory can go back to it when a commit fails.
+
+Every value is frozen, so this costs one reference a job. It follows the saves of each commit that succeeded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from slurmk.core.effects import Effect, ForgetJob, SaveCounter, SaveJob, SaveNode, SavePartition, SaveStep
+from slurmk.model.job import Job, Step
+from slurmk.model.node import Node, Partition
+
+SAVES = (SaveJob, SaveStep, ForgetJob, SaveNode, SavePartition, SaveCounter)
+"""The effects that the store carries out."""
+
+
+class Committed:
+    """What a restart would find."""
+
+    def __init__(
+        self, jobs: Iterable[Job] = (), nodes: Iterable[Node] = (), partitions: Iterable[Partition] = (), next_job_id: int = 1
+    ) -> None:
+        self.jobs = {job.job_id: job for job in jobs}
+        self.nodes = {node.name: node for node in nodes}
+        self.partitions = {partition.name: partition for partition in partitions}
+        self.next_job_id = next_job_id
+
+    def follow(self, effects: Iterable[Effect]) -> None:
+        """Take over what a successful commit saved."""
+        for effect in effects:
+            match effect:
+                case SaveJob(job=job):
+                    self.jobs[job.job_id] = job
+                case SaveStep(step=step):
+                    self._follow_step(step)
+                case ForgetJob(job_id=job_id):
+                    self.jobs.pop(job_id, None)
+                case SaveNode(node=node):
+                    self.nodes[node.name] = node
+                case SavePartition(partition=partition):
+                    self.partitions[partition.name] = partition
+                case SaveCounter(next_job_id=next_job_id):
+                    self.next_job_id = next_job_id
+                case _:
+                    pass
+
+    def _follow_step(self, step: Step) -> None:
+        job = self.jobs.get(step.job_id)
+        if job is not None:
+            others = tuple(other for other in job.steps if other.step_id != step.step_id)
+            self.jobs[job.job_id] = replace(job, steps=(*others, step))

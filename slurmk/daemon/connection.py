@@ -1,0 +1,385 @@
+"""One connection to the controller's socket: reads a request within bounds, runs the command, sends its answers.
+
+What arrives is hostile until proven otherwise: a peer may send garbage, half a frame, or nothing for ever. Until its
+request is complete it has ``REQUEST_SECONDS`` and ``REQUEST_BYTES``, and only so many of its user's connections may be in
+that state. A peer that goes away takes its command with it; one that does not read holds nobody up but itself.
+
+A connection whose HELLO says ``stepd`` is handed to the launcher.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+from slurmk import wire
+from slurmk.commands.call import Call, Output, Unreadable
+from slurmk.core.events import Caller
+from slurmk.daemon.identity import Peer, peer_of
+
+log = logging.getLogger(__name__)
+
+REQUEST_SECONDS = 30.0
+REQUEST_BYTES = 48 * 1024 * 1024
+UNFINISHED_PER_USER = 256
+UNFINISHED_BYTES = 256 * 1024 * 1024
+"""Bytes of all incomplete requests together."""
+
+PIECE = 256 * 1024
+"""Bytes of output that are gathered into one frame."""
+
+Answer = Callable[[Call, Output], Awaitable[int]]
+LookUp = Callable[[int], Awaitable[Caller]]
+Attach = Callable[[asyncio.StreamReader, asyncio.StreamWriter, str], Awaitable[None]]
+
+REQUEST_FRAMES = (wire.TOKEN, wire.ARGUMENTS, wire.DIRECTORY, wire.ENVIRONMENT, wire.FACTS)
+
+
+class Doorkeeper:
+    """What all connections share: how a call is answered, and how many may be open."""
+
+    def __init__(self, answer: Answer, look_up: LookUp, attach: Attach, most: int) -> None:
+        self.answer = answer
+        self.look_up = look_up
+        self.attach = attach
+        self.open: set[Connection] = set()
+        self.unfinished: Counter[int] = Counter()
+        self.unfinished_bytes = 0
+        self._most = most
+        self.tasks: set[asyncio.Task[None]] = set()
+
+    def connection(self) -> Connection:
+        return Connection(self)
+
+    def refusal(self, user_id: int) -> str:
+        """Why a further connection of that user is not taken; empty when it is."""
+        if len(self.open) >= self._most or self.unfinished_bytes > UNFINISHED_BYTES:
+            return "the controller has too many connections"
+        if self.unfinished[user_id] >= UNFINISHED_PER_USER:
+            return "too many requests of this user are incomplete"
+        return ""
+
+    def keep(self, work: Awaitable[None]) -> asyncio.Task[None]:
+        """Run it as a task that is not forgotten half-way."""
+        task = asyncio.ensure_future(work)
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+        return task
+
+    async def close(self) -> None:
+        """End all connections."""
+        for connection in list(self.open):
+            connection.give_up()
+        await asyncio.gather(*self.tasks, return_exceptions=True)
+
+
+class Connection(asyncio.Protocol):
+    """The callee's end of one shim, or the first moments of a stepd's connection."""
+
+    def __init__(self, doorkeeper: Doorkeeper) -> None:
+        self._doorkeeper = doorkeeper
+        self._transport: asyncio.Transport
+        self._peer = Peer(0, 0, 0)
+        self._buffer = bytearray()
+        self._received = 0
+        self._role = ""
+        self._frames: dict[int, bytes] = {}
+        self._unfinished = False
+        self._deadline: asyncio.TimerHandle | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._question: asyncio.Future[bytes] | None = None
+        self._writable: asyncio.Future[None] | None = None
+        self._paused = False
+
+    # ---------------------------------------------------------------- the transport calls
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._peer = peer_of(transport.get_extra_info("socket"))
+        refusal = self._doorkeeper.refusal(self._peer.user_id)
+        if refusal:
+            self._reject(refusal)
+            return
+        self._doorkeeper.open.add(self)
+        self._doorkeeper.unfinished[self._peer.user_id] += 1
+        self._unfinished = True
+        self._deadline = asyncio.get_running_loop().call_later(REQUEST_SECONDS, self._too_slow)
+
+    def data_received(self, data: bytes) -> None:
+        if self._transport.is_closing():
+            return
+        self._buffer += data
+        if self._unfinished:
+            self._received += len(data)
+            self._doorkeeper.unfinished_bytes += len(data)
+            if self._received > REQUEST_BYTES:
+                self._reject("the request is too large")
+                return
+            if self._doorkeeper.unfinished_bytes > UNFINISHED_BYTES:
+                self._reject("the controller has too many requests")
+                return
+        try:
+            self._take_frames()
+        except (wire.WireError, ValueError) as error:
+            log.info("uid %d pid %d: %s", self._peer.user_id, self._peer.process_id, error)
+            self._reject(str(error))
+
+    def eof_received(self) -> bool:
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._finish_request()
+        self._doorkeeper.open.discard(self)
+        self._buffer.clear()
+        for waiting in (self._question, self._writable):
+            if waiting is not None and not waiting.done():
+                waiting.cancel()
+        if self._task is not None:
+            self._task.cancel()
+
+    def pause_writing(self) -> None:
+        self._paused = True
+
+    def resume_writing(self) -> None:
+        self._paused = False
+        if self._writable is not None and not self._writable.done():
+            self._writable.set_result(None)
+
+    # ---------------------------------------------------------------- the request
+
+    def _take_frames(self) -> None:
+        buffer = self._buffer
+        while len(buffer) >= 5:
+            kind, length = wire.header(bytes(buffer[:5]))
+            if not self._role and (kind != wire.HELLO or length > 100):
+                raise wire.WireError("the connection does not begin as slurmk's protocol does")
+            if len(buffer) < 5 + length:
+                return
+            payload = bytes(memoryview(buffer)[5 : 5 + length])
+            del buffer[: 5 + length]
+            self._take(kind, payload)
+            if self._role == "stepd":
+                return
+
+    def _take(self, kind: int, payload: bytes) -> None:
+        if not self._role:
+            self._greet(payload)
+        elif self._task is None and kind in REQUEST_FRAMES:
+            self._frames[kind] = payload
+        elif self._task is None and kind == wire.GO:
+            self._finish_request()
+            self._task = self._doorkeeper.keep(self._run())
+        elif self._question is not None and not self._question.done() and kind in (wire.CONTENT, wire.UNREADABLE):
+            if kind == wire.CONTENT:
+                self._question.set_result(payload)
+            else:
+                number, _, text = payload.partition(b" ")
+                self._question.set_exception(Unreadable(int(number), text.decode("utf-8", "replace")))
+        else:
+            raise wire.WireError(f"a frame of kind {kind} is not expected here")
+
+    def _greet(self, payload: bytes) -> None:
+        version, _, role = payload.decode("ascii", "replace").partition(" ")
+        if not version.isdigit() or int(version) < wire.OLDEST or not role.isprintable() or not role:
+            raise wire.WireError("the peer speaks another version of slurmk's protocol")
+        self._role = role
+        if role == "stepd":
+            self._hand_over(payload.decode("ascii", "replace"))
+
+    def _hand_over(self, hello: str) -> None:
+        """Let the launcher have the connection, with what has arrived of it."""
+        self._finish_request()
+        self._doorkeeper.open.discard(self)
+        loop = asyncio.get_running_loop()
+        reader = asyncio.StreamReader(limit=wire.MAXIMUM_FRAME + 16, loop=loop)
+        protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
+        self._transport.set_protocol(protocol)
+        protocol.connection_made(self._transport)
+        writer = asyncio.StreamWriter(self._transport, protocol, reader, loop)
+        if self._buffer:
+            reader.feed_data(bytes(self._buffer))
+        self._buffer = bytearray()
+        self._doorkeeper.keep(self._attach(reader, writer, hello))
+
+    async def _attach(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, hello: str) -> None:
+        try:
+            await self._doorkeeper.attach(reader, writer, hello)
+        except (ConnectionError, asyncio.IncompleteReadError, wire.WireError) as error:
+            log.info("a stepd's connection ended: %s", error)
+        except Exception:
+            log.exception("a stepd's connection failed")
+
+    def _finish_request(self) -> None:
+        if self._unfinished:
+            self._unfinished = False
+            self._doorkeeper.unfinished[self._peer.user_id] -= 1
+            if not self._doorkeeper.unfinished[self._peer.user_id]:
+                del self._doorkeeper.unfinished[self._peer.user_id]
+            self._doorkeeper.unfinished_bytes -= self._received
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _too_slow(self) -> None:
+        self._reject("the request did not come in time")
+
+    def _reject(self, text: str) -> None:
+        """Tell the peer, in its own protocol if that is what it speaks, and end the connection."""
+        name = self._role or "slurmk"
+        self._transport.write(wire.encode(wire.ERROR, f"{name}: error: {text}\n".encode()) + wire.encode(wire.EXIT, b"1"))
+        self._transport.close()
+        self._finish_request()
+        self._doorkeeper.open.discard(self)
+
+    def give_up(self) -> None:
+        """The controller stops."""
+        self._transport.abort()
+
+    # ---------------------------------------------------------------- the answer
+
+    async def _run(self) -> None:
+        stream = CommandOutput(self)
+        try:
+            caller = await self._doorkeeper.look_up(self._peer.user_id)
+            frames, self._frames = self._frames, {}
+            call = _call_of(self._role, frames, caller, self._peer)
+            code = await self._doorkeeper.answer(call, stream)
+        except wire.WireError as error:
+            stream.error(f"{self._role}: error: {error}\n")
+            code = 1
+        except Exception:
+            log.exception("%s of uid %d failed", self._role, self._peer.user_id)
+            stream.error(f"{self._role}: error: Slurm internal error, contact system administrator\n")
+            code = 1
+        stream.finish(code)
+        self._transport.close()
+
+    def send(self, data: bytes) -> None:
+        if not self._transport.is_closing():
+            self._transport.write(data)
+
+    async def drained(self) -> None:
+        """Until the peer has taken most of what was sent; others are served meanwhile."""
+        if self._transport.is_closing():
+            raise asyncio.CancelledError
+        if self._paused:
+            self._writable = asyncio.get_running_loop().create_future()
+            await self._writable
+        else:
+            await asyncio.sleep(0)
+
+    async def ask(self, question: bytes) -> bytes:
+        """Send a question and wait for the shim's answer. Raises Unreadable."""
+        if self._transport.is_closing():
+            raise asyncio.CancelledError
+        self._question = asyncio.get_running_loop().create_future()
+        self.send(question)
+        return await self._question
+
+
+class CommandOutput:
+    """``call.Output`` over a connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._kind = wire.OUTPUT
+        self._pieces: list[bytes] = []
+        self._size = 0
+        self._program: tuple[Sequence[str], Mapping[str, str]] | None = None
+
+    def write(self, text: str | bytes) -> None:
+        self._add(wire.OUTPUT, text)
+
+    def error(self, text: str | bytes) -> None:
+        self._add(wire.ERROR, text)
+
+    async def drain(self) -> None:
+        self._flush()
+        await self._connection.drained()
+
+    async def read(self, path: str, limit: int) -> bytes:
+        self._flush()
+        return await self._connection.ask(wire.encode(wire.READ, b"%d %b" % (limit, _bytes(path))))
+
+    async def read_input(self, limit: int) -> bytes:
+        self._flush()
+        return await self._connection.ask(wire.encode(wire.READ_INPUT, b"%d" % limit))
+
+    def execute(self, arguments: Sequence[str], environment: Mapping[str, str]) -> None:
+        self._program = (arguments, environment)
+
+    def finish(self, code: int) -> None:
+        """Send what is left and the end."""
+        self._flush()
+        if self._program is None:
+            self._connection.send(wire.encode(wire.EXIT, b"%d" % (code & 0xFF)))
+            return
+        arguments, environment = self._program
+        strings = [b"%d" % len(arguments), *map(_bytes, arguments)]
+        strings += [_bytes(name) + b"=" + _bytes(value) for name, value in environment.items()]
+        self._connection.send(wire.encode(wire.EXECUTE, wire.pack_strings(strings)))
+
+    def _add(self, kind: int, text: str | bytes) -> None:
+        data = _bytes(text) if isinstance(text, str) else text
+        if kind != self._kind:
+            self._flush()
+            self._kind = kind
+        self._pieces.append(data)
+        self._size += len(data)
+        if self._size >= PIECE:
+            self._flush()
+
+    def _flush(self) -> None:
+        if not self._size:
+            return
+        data = b"".join(self._pieces)
+        self._pieces.clear()
+        self._size = 0
+        for start in range(0, len(data), 8 * PIECE):
+            self._connection.send(wire.encode(self._kind, data[start : start + 8 * PIECE]))
+
+
+def _bytes(text: str) -> bytes:
+    return os.fsencode(text) if text.isascii() else text.encode("utf-8", "surrogateescape")
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")
+
+
+def _call_of(command: str, frames: Mapping[int, bytes], caller: Caller, peer: Peer) -> Call:
+    missing = {wire.ARGUMENTS, wire.DIRECTORY, wire.ENVIRONMENT, wire.FACTS} - frames.keys()
+    if missing:
+        raise wire.WireError("the request is not complete")
+    facts = dict(_text(entry).partition("=")[::2] for entry in wire.unpack_strings(frames[wire.FACTS]))
+    environment: dict[str, str] = {}
+    for entry in _text(frames[wire.ENVIRONMENT]).split("\0"):
+        name, equals, value = entry.partition("=")
+        if name and equals:
+            environment.setdefault(name, value)
+    return Call(
+        command=command,
+        arguments=[_text(argument) for argument in wire.unpack_strings(frames[wire.ARGUMENTS])],
+        directory=_text(frames[wire.DIRECTORY]),
+        environment=environment,
+        caller=caller,
+        group_id=peer.group_id,
+        umask=_number(facts.get("umask", ""), 8) & 0o777 if "umask" in facts else 0o022,
+        host=facts.get("host", "")[:255],
+        session_id=_number(facts.get("sid", ""), 10),
+        process_id=peer.process_id,
+        columns=_number(facts["columns"], 10) or None if "columns" in facts else None,
+        terminals=facts.get("tty", ""),
+        raw_environment=frames[wire.ENVIRONMENT],
+    )
+
+
+def _number(text: str, base: int) -> int:
+    try:
+        return int(text, base)
+    except ValueError:
+        return 0

@@ -1,0 +1,297 @@
+"""The controller put together: socket, engine, planner, launcher and store, and their start and end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import resource
+import signal
+import socket
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from accounting.store import Store
+from bridge.local.launcher import LocalLauncher
+
+from bridge.launcher import JobFiles
+from slurmk.commands.call import Call, Output
+from slurmk.commands.dispatch import dispatch
+from slurmk.core.effects import Effect, ForgetJob, Launch, Refused, SaveJob, SaveStep, Terminate
+from slurmk.core.errors import Errno, SlurmError
+from slurmk.core.events import Caller, Event, JobSelection, Kill, NodeChanged, Planned, Submission, Submit, Tick
+from slurmk.core.machine import Machine
+from slurmk.daemon.committed import Committed
+from slurmk.daemon.committer import Committer
+from slurmk.daemon.connection import Doorkeeper
+from slurmk.daemon.engine import Answers, Engine, with_secret
+from slurmk.daemon.identity import Identities, group_name, groups_of
+from slurmk.daemon.launching import Launching
+from slurmk.daemon.planning import Planning
+from slurmk.daemon.timers import Timers
+from slurmk.model.job import Job
+from slurmk.model.site import Site
+from slurmk.model.states import JobFlag
+from slurmk.planner.plan import plan
+from slurmk.planner.snapshot import Plan, Snapshot
+
+log = logging.getLogger(__name__)
+
+LONGEST_ADDRESS = 107
+"""Bytes of a Unix socket's path that fit the kernel's address (unix(7))."""
+
+SPARE_FILES = 256
+"""File descriptors that connections leave to everything else."""
+
+SWITCH_SECONDS = 0.001
+"""How long the planner's thread may keep the event loop from running."""
+
+
+class Daemon:
+    """One controller and its embedded cluster, with its state in ``directory``. Implements ``call.Controller``."""
+
+    def __init__(self, directory: Path, site: Site, store: Store) -> None:
+        self.directory = directory
+        self.socket_path = directory / "slurmk.sock"
+        self.started = time.time()
+        self._site = site
+        self._store = store
+        self._waiting: dict[int, list[asyncio.Future[Job | None]]] = {}
+        self._stopping = asyncio.Event()
+        self._end_jobs = False
+        self._ready = asyncio.Event()
+
+    async def run(self) -> None:
+        """Serve until told to stop. Raises OSError or StoreError when it cannot begin."""
+        await self._start()
+        try:
+            await self._stopping.wait()
+        finally:
+            await self._stop()
+
+    # ---------------------------------------------------------------- call.Controller
+
+    @property
+    def machine(self) -> Machine:
+        return self.engine.machine
+
+    @property
+    def store(self) -> Store:
+        return self._store
+
+    def now(self) -> float:
+        return time.time()
+
+    async def apply(self, event: Event, files: Sequence[JobFiles] = ()) -> Answers:
+        if isinstance(event, Submit):
+            refusal = _refuse_stranger(event)
+            if refusal is not None:
+                return (refusal,)
+            event = replace(event, submissions=tuple(map(_with_groups, event.submissions)))
+            files = tuple(map(with_secret, files))
+        return await self.engine.apply(event, files)
+
+    async def job_changed(self, job_id: int) -> Job | None:
+        future: asyncio.Future[Job | None] = asyncio.get_running_loop().create_future()
+        waiting = self._waiting.setdefault(job_id, [])
+        waiting.append(future)
+        try:
+            return await future
+        finally:
+            with contextlib.suppress(ValueError):
+                waiting.remove(future)
+            if not waiting and self._waiting.get(job_id) is waiting:
+                del self._waiting[job_id]
+
+    async def plan_for(self, event: Event) -> object:
+        """The plan of the present queue; a Submit with ``will_run_only`` is answered by the machine's own trial."""
+        return await asyncio.to_thread(plan, self.machine.snapshot(self.now()))
+
+    def access(self, job: Job) -> Mapping[str, str]:
+        return self.launcher.access(job, self._files_now(job).secret)
+
+    def shutdown(self, *, end_jobs: bool) -> None:
+        self._end_jobs = self._end_jobs or end_jobs
+        self._stopping.set()
+
+    # ---------------------------------------------------------------- start and end
+
+    async def _start(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self.shutdown_by_signal)
+        sys.setswitchinterval(SWITCH_SECONDS)
+        most = _raise_file_limit() - SPARE_FILES
+        recovered = self._store.load()
+        committed = Committed(recovered.jobs, recovered.nodes, recovered.partitions, recovered.next_job_id)
+        self.timers = Timers(loop, lambda: self.engine.report(Tick(self.now())))
+        self.planning = Planning(self._snapshot, plan, self._take_plan)
+        self.launcher = LocalLauncher(self._site, self.directory, str(self.socket_path))
+        self.launching = Launching(self.launcher, self._files, lambda event: self.engine.report(event), self.now)
+        self.committer = Committer(self._store, loop)
+        self.engine = Engine(
+            self._build,
+            committed,
+            self.committer,
+            self.now,
+            self.launching.perform,
+            self.planning.wake,
+            self.timers.wake_at,
+            self._changed,
+        )
+        self.identities = Identities(self._site.operators)
+        self.doorkeeper = Doorkeeper(self._answer, self.identities.look_up, self.launcher.attach, most)
+        listening = listen(self.socket_path)
+        self.engine.start()
+        self.server = await loop.create_unix_server(self.doorkeeper.connection, sock=listening, backlog=1024)
+        await self._take_up_jobs()
+        self._ready.set()
+        self.timers.start()
+        self.planning.start()
+        self.planning.wake()
+        log.info("serving %s: %d nodes, %d jobs", self.socket_path, len(self.machine.nodes), len(self.machine.jobs))
+
+    async def _take_up_jobs(self) -> None:
+        """Learn of the nodes, take up what still runs, finish what a crash left undone."""
+        for node in await self.launcher.start(self.engine.report):
+            self.engine.report(NodeChanged(self.now(), node))
+        holding = self.machine.holding()
+        never_launched = await self.launcher.recover(holding)
+        for job in holding:
+            if (job.job_id, job.restarts) in never_launched and not job.flags & JobFlag.COMPLETING:
+                self.launching.perform(Launch(job))
+            elif job.flags & JobFlag.COMPLETING and job.allocation is not None:
+                self.launching.perform(Terminate(job.job_id, job.restarts, self._site.kill_wait, job.allocation.nodes))
+
+    async def _stop(self) -> None:
+        log.info("stopping%s", " and ending all jobs" if self._end_jobs else "; jobs go on")
+        self.server.close()
+        if self._end_jobs:
+            await self._cancel_all()
+        await self.planning.stop()
+        self.timers.stop()
+        await self.doorkeeper.close()
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self.engine.settled(), 10)
+        await self.engine.stop()
+        await self.launcher.stop(end_jobs=self._end_jobs)
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self.engine.settled(), 5)
+        await self.committer.stop()
+        with contextlib.suppress(FileNotFoundError):
+            self.socket_path.unlink()
+        log.info("stopped")
+
+    async def _cancel_all(self) -> None:
+        """Cancel what runs, and wait until it is gone, but not longer than KillWait allows."""
+        root = Caller(0, "root", True)
+        running = tuple(JobSelection(job.job_id) for job in self.machine.holding())
+        if running:
+            await self.engine.apply(Kill(self.now(), root, running))
+        with contextlib.suppress(asyncio.TimeoutError):
+            async with asyncio.timeout(self._site.kill_wait + 5):
+                while holding := self.machine.holding():
+                    await self.job_changed(holding[0].job_id)
+
+    def shutdown_by_signal(self) -> None:
+        self.shutdown(end_jobs=False)
+
+    # ---------------------------------------------------------------- wiring
+
+    def _build(self, committed: Committed) -> tuple[Machine, list[Effect]]:
+        machine = Machine(self._site)
+        effects = machine.restore(
+            committed.jobs.values(), committed.nodes.values(), committed.partitions.values(), committed.next_job_id
+        )
+        return machine, effects
+
+    def _snapshot(self) -> Snapshot | None:
+        """What to plan with; None when there is nothing to plan."""
+        if self.engine.fault:
+            return None
+        return self.machine.snapshot(self.now())
+
+    def _take_plan(self, made: Plan) -> None:
+        self.engine.report(Planned(self.now(), made))
+
+    async def _answer(self, call: Call, output: Output) -> int:
+        """Answer a command, once it is known what runs; the stepds that say so come through the same socket."""
+        await self._ready.wait()
+        return await dispatch(call, self, output)
+
+    def _changed(self, effect: Effect) -> None:
+        match effect:
+            case SaveJob(job=job):
+                self._tell(job.job_id, self.machine.jobs.get(job.job_id, job))
+            case SaveStep(step=step):
+                self._tell(step.job_id, self.machine.jobs.get(step.job_id))
+            case ForgetJob(job_id=job_id):
+                self._tell(job_id, None)
+            case _:
+                pass
+
+    def _tell(self, job_id: int, job: Job | None) -> None:
+        for future in self._waiting.pop(job_id, ()):
+            if not future.done():
+                future.set_result(job)
+
+    async def _files(self, job: Job) -> JobFiles:
+        """The script and environment of a job; those of an array's elements are the array's."""
+        key = job.array_job_id or job.job_id
+        return self.engine.recent_files.get(key) or await asyncio.to_thread(self._store.files, key)
+
+    def _files_now(self, job: Job) -> JobFiles:
+        key = job.array_job_id or job.job_id
+        return self.engine.recent_files.get(key) or self._store.files(key)
+
+
+def listen(path: Path) -> socket.socket:
+    """A Unix socket at that path that everyone may connect to, in the place of one that a dead controller left."""
+    with contextlib.suppress(FileNotFoundError):
+        path.unlink()
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    address = os.fsencode(path)
+    if len(address) <= LONGEST_ADDRESS:
+        listening.bind(address)
+    else:
+        folder = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            listening.bind(b"/proc/self/fd/%d/%b" % (folder, os.fsencode(path.name)))
+        finally:
+            os.close(folder)
+    path.chmod(0o666)
+    listening.setblocking(False)
+    return listening
+
+
+def _raise_file_limit() -> int:
+    """Allow as many open files as the system lets us; gives their number."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = min(hard, 65536) if hard != resource.RLIM_INFINITY else 65536
+    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    return wanted
+
+
+def _refuse_stranger(event: Submit) -> Refused | None:
+    """Only root can start processes of other users, so a controller of anyone else takes only its own user's jobs."""
+    own = os.geteuid()
+    if own == 0 or all(submission.credentials.user_id == own for submission in event.submissions):
+        return None
+    return Refused(SlurmError(Errno.USER_ID_MISSING))
+
+
+def _with_groups(submission: Submission) -> Submission:
+    """The submission with the user's groups, where the command did not name them."""
+    credentials = submission.credentials
+    if credentials.groups:
+        return submission
+    filled = replace(
+        credentials,
+        groups=groups_of(credentials.user_name, credentials.group_id),
+        group_name=credentials.group_name or group_name(credentials.group_id),
+    )
+    return replace(submission, credentials=filled)

@@ -1,0 +1,94 @@
+"""Who the caller is: numbers from the kernel, names and groups from the system's databases, remembered for a minute.
+
+The first look-up of a user may take long (LDAP), so it is made in a thread and the loop goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import grp
+import os
+import pwd
+import socket
+import struct
+import time
+from dataclasses import dataclass
+
+from slurmk.core.events import Caller
+
+KEPT = 60.0
+"""Seconds that an answer of the system's databases is used."""
+
+_CREDENTIALS = struct.Struct("iII")
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """The process at the other end of a Unix socket."""
+
+    process_id: int
+    user_id: int
+    group_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """A user by name; ``group_id`` is the primary group."""
+
+    user_id: int
+    user_name: str
+    group_id: int
+
+
+def peer_of(connection: socket.socket) -> Peer:
+    """The credentials that the kernel keeps of who connected (SO_PEERCRED, unix(7))."""
+    return Peer(*_CREDENTIALS.unpack(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)))
+
+
+def identity_of(user_id: int) -> Identity:
+    """The user's names. A uid that no database knows is its own name."""
+    try:
+        entry = pwd.getpwuid(user_id)
+    except KeyError:
+        return Identity(user_id, str(user_id), user_id)
+    return Identity(user_id, entry.pw_name, entry.pw_gid)
+
+
+def group_name(group_id: int) -> str:
+    """The group's name, or its number where no database knows it."""
+    try:
+        return grp.getgrgid(group_id).gr_name
+    except KeyError:
+        return str(group_id)
+
+
+def groups_of(user_name: str, group_id: int) -> tuple[int, ...]:
+    """All groups of the user, the given one among them."""
+    try:
+        return tuple(os.getgrouplist(user_name, group_id))
+    except OSError:
+        return (group_id,)
+
+
+class Identities:
+    """Callers by uid. ``operators`` are names of users who may act on everything, beside root and our own user."""
+
+    def __init__(self, operators: tuple[str, ...]) -> None:
+        self._operators = frozenset(operators)
+        self._own = os.geteuid()
+        self._kept: dict[int, tuple[float, Caller]] = {}
+
+    def known(self, user_id: int) -> Caller | None:
+        """The caller, if looked up lately."""
+        found = self._kept.get(user_id)
+        return found[1] if found and found[0] > time.monotonic() else None
+
+    async def look_up(self, user_id: int) -> Caller:
+        """The caller with that uid."""
+        found = self.known(user_id)
+        if found is None:
+            identity = await asyncio.to_thread(identity_of, user_id)
+            operator = user_id in (0, self._own) or identity.user_name in self._operators
+            found = Caller(user_id, identity.user_name, operator)
+            self._kept[user_id] = (time.monotonic() + KEPT, found)
+        return found

@@ -1,0 +1,90 @@
+"""Carries out what the machine wants of the launcher: in order for each job, side by side for different jobs, and only so
+many launches at once."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from bridge.launcher import JobFiles, Launcher, Report
+from slurmk.core.effects import CordonNode, Effect, Launch, Mail, Signal, Terminate, UpdateLimit
+from slurmk.core.events import LaunchFailed
+from slurmk.model.job import Job
+
+log = logging.getLogger(__name__)
+
+AT_ONCE = 32
+"""Jobs that are being brought up at the same time."""
+
+
+class Launching:
+    """``files`` finds what a job's processes start from; ``report`` is told when that or the launcher fails."""
+
+    def __init__(
+        self,
+        launcher: Launcher,
+        files: Callable[[Job], Awaitable[JobFiles]],
+        report: Report,
+        now: Callable[[], float],
+    ) -> None:
+        self._launcher = launcher
+        self._files = files
+        self._report = report
+        self._now = now
+        self._room = asyncio.Semaphore(AT_ONCE)
+        self._last: dict[int, asyncio.Task[None]] = {}
+
+    def perform(self, effect: Effect) -> None:
+        """Carry out one effect, after those of the same job that came before."""
+        match effect:
+            case Launch(job=job):
+                self._enqueue(job.job_id, self._launch(job))
+            case Signal():
+                self._enqueue(
+                    effect.job_id,
+                    self._launcher.signal(effect.job_id, effect.restart, effect.signal, effect.step_id, effect.flags),
+                )
+            case Terminate():
+                self._enqueue(
+                    effect.job_id, self._launcher.terminate(effect.job_id, effect.restart, effect.kill_wait, effect.nodes)
+                )
+            case UpdateLimit():
+                self._enqueue(effect.job_id, self._launcher.update_limit(effect.job_id, effect.restart, effect.end_time))
+            case CordonNode():
+                self._enqueue(0, self._launcher.cordon(effect.node, effect.cordoned, effect.reason))
+            case Mail():
+                log.info("mail to %s: job %d %s", effect.address, effect.job.job_id, effect.kind)
+            case _:
+                log.error("nobody carries out %s", type(effect).__name__)
+
+    async def finish(self) -> None:
+        """Wait for all that was begun."""
+        while self._last:
+            await asyncio.gather(*self._last.values(), return_exceptions=True)
+
+    def _enqueue(self, job_id: int, work: Awaitable[None]) -> None:
+        task = asyncio.get_running_loop().create_task(self._after(self._last.get(job_id), work))
+        self._last[job_id] = task
+        task.add_done_callback(lambda task: self._forget(job_id, task))
+
+    def _forget(self, job_id: int, task: asyncio.Task[None]) -> None:
+        if self._last.get(job_id) is task:
+            del self._last[job_id]
+
+    async def _after(self, previous: asyncio.Task[None] | None, work: Awaitable[None]) -> None:
+        if previous is not None:
+            await asyncio.wait([previous])
+        try:
+            await work
+        except Exception:
+            log.exception("the launcher failed")
+
+    async def _launch(self, job: Job) -> None:
+        async with self._room:
+            try:
+                await self._launcher.launch(job, await self._files(job))
+            except Exception as error:
+                log.exception("job %d was not launched", job.job_id)
+                nodes = job.allocation.nodes if job.allocation else ()
+                self._report(LaunchFailed(self._now(), job.job_id, job.restarts, str(error), nodes))
