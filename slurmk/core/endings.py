@@ -14,6 +14,10 @@ from slurmk.model.states import JobFlag, JobState, Reason
 REQUEUE_DELAY = 121
 """Seconds before a batch job that was requeued may start again: Slurm waits for old credentials to expire."""
 
+REQUEUED_HELD = "job requeued in held state"
+LAUNCH_FAILED = "launch failed requeued held"
+"""What Slurm shows in place of a reason while such a job waits for its release."""
+
 
 def finish_pending(turn: Turn, job: Job, state: JobState, reason: Reason | None, user_id: int | None = None) -> Job:
     """End a job that has not started: its start and end are now. Without a reason it keeps the one it waited for."""
@@ -39,6 +43,7 @@ def end(
     state: JobState,
     reason: Reason,
     *,
+    description: str = "",
     exit_code: int | None = None,
     kill_wait: int | None = None,
     user_id: int | None = None,
@@ -52,7 +57,7 @@ def end(
             state=state,
             flags=(job.flags & ~(JobFlag.CONFIGURING | JobFlag.STOPPED)) | JobFlag.COMPLETING,
             reason=reason,
-            state_description="",
+            state_description=description,
             end_time=turn.now,
             suspended_seconds=job.suspended_seconds + _suspended_now(turn, job),
             exit_code=job.exit_code if exit_code is None else exit_code,
@@ -110,23 +115,25 @@ def requeue(
 
 
 def _back_in_queue(turn: Turn, job: Job) -> Job:
-    held = bool(job.flags & JobFlag.REQUEUE_HOLD)
-    return again(turn, job, held=held, delay=0 if held else REQUEUE_DELAY)
+    if job.flags & JobFlag.LAUNCH_FAILED:
+        return again(turn, job, held=Reason.JOB_LAUNCH_FAILURE, description=LAUNCH_FAILED)
+    if job.flags & JobFlag.REQUEUE_HOLD:
+        return again(turn, job, held=Reason.JOB_HELD_USER, description=REQUEUED_HELD)
+    return again(turn, job)
 
 
-def again(turn: Turn, job: Job, *, held: bool, delay: int, description: str = "", reason: Reason = Reason.NONE) -> Job:
-    """A job that ran (or failed to) waits once more, as its next attempt."""
+def again(turn: Turn, job: Job, *, held: Reason | None = None, description: str = "") -> Job:
+    """A job that ran (or failed to) waits once more, as its next attempt: held for a reason, or after a delay."""
+    delay = 0 if held else REQUEUE_DELAY
     begin = turn.now + delay
     flags = job.flags & (JobFlag.SPECIAL_EXIT | JobFlag.REQUEUE_HOLD if held else JobFlag.NONE)
-    request = replace(job.request, begin_time=begin) if delay else job.request
-    if held and reason is Reason.NONE:
-        reason, description = job.reason if job.reason is Reason.JOB_LAUNCH_FAILURE else Reason.JOB_HELD_USER, description
+    request = replace(job.request, begin_time=begin if delay else None)
     job = replace(
         job,
         request=request,
         state=JobState.PENDING,
         flags=flags,
-        reason=reason if held else Reason.BEGIN_TIME if delay else Reason.NONE,
+        reason=held or Reason.BEGIN_TIME,
         state_description=description,
         restarts=job.restarts + 1,
         start_time=0,

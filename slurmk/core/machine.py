@@ -42,13 +42,13 @@ from slurmk.core.kills import kill, may_change
 from slurmk.core.nodes import restore as restore_nodes
 from slurmk.core.priority import MULTIFACTOR, Directory, Factors
 from slurmk.core.state import NodeUsage, Phase, State, Turn, limit_end, phase_of
-from slurmk.core.submission import submit
+from slurmk.core.submission import submit, trial
 from slurmk.model.job import Job
 from slurmk.model.node import Node, Partition
 from slurmk.model.site import Site
 from slurmk.model.states import JobState, Reason
-from slurmk.planner.build import SnapshotCache, Waiting, build_snapshot
-from slurmk.planner.snapshot import Outlook, Snapshot
+from slurmk.planner.build import SnapshotCache, Waiting, build_snapshot, pending_row
+from slurmk.planner.snapshot import Outlook, PendingRow, Snapshot
 
 AGE_INTERVAL = 300
 """Seconds after which the age in a waiting job's priority is counted anew (PriorityCalcPeriod)."""
@@ -193,6 +193,14 @@ class Machine:
             pending=[state.waiting.get(job_id) or self._waiting(job_id) for job_id in state.pending],
             cache=self._cache,
         )
+
+    def trial(self, event: Submit) -> tuple[Snapshot, PendingRow] | Refused:
+        """For --test-only: a snapshot and the row of the job that the submission would make; ``planner.will_run`` says when
+        and where it would start. Nothing is kept."""
+        job = trial(Turn(self._state, self.users, event.time), event)
+        if isinstance(job, Refused):
+            return job
+        return self.snapshot(event.time), pending_row(job, self._state.partitions, self._state.site)
 
     def _waiting(self, job_id: int) -> Waiting:
         state = self._state

@@ -17,6 +17,9 @@ from slurmk.model.states import NodeFlag, NodeState
 REASON_MISSING = "You must specify a reason when DOWNING or DRAINING a node. Request denied"
 """What scontrol says without ``Reason=``."""
 
+NOT_RESPONDING = "Not responding"
+"""Reason of a node that its launcher lost sight of; it is up again as soon as it is seen."""
+
 _CLOSED = NodeFlag.DRAIN | NodeFlag.FAIL
 _ADMINISTRATIVE = _CLOSED | NodeFlag.MAINT
 """Flags that an administrator sets, and that therefore outlive a restart."""
@@ -198,7 +201,7 @@ def node_changed(turn: Turn, event: NodeChanged) -> None:
     old = state.nodes.get(event.node.name)
     if event.removed:
         if old is not None and old.state is not NodeState.DOWN:
-            reason = old.reason or "Not responding"
+            reason = old.reason or NOT_RESPONDING
             turn.save_node(replace(old, state=NodeState.DOWN, reason=reason, reason_time=old.reason_time or turn.now))
             _end_jobs_on(turn, old.name, gone=True)
             turn.wake_planner()
@@ -218,10 +221,11 @@ def node_changed(turn: Turn, event: NodeChanged) -> None:
 
 def _merged(old: Node, reported: Node) -> Node:
     """What is seen of a node, with what administrators and the configuration said of it."""
-    by_hand = old.state is NodeState.DOWN and old.reason_user_id is not None and old.reason != ""
+    if old.reason == NOT_RESPONDING:
+        old = replace(old, state=reported.state, reason="", reason_time=0)
     return replace(
         reported,
-        state=old.state if by_hand else reported.state,
+        state=old.state if old.state is NodeState.DOWN else reported.state,
         flags=(reported.flags & ~_ADMINISTRATIVE) | (old.flags & _ADMINISTRATIVE),
         reason=old.reason,
         reason_time=old.reason_time,

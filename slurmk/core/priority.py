@@ -70,6 +70,15 @@ def initial_priority(state: State, directory: Directory, job: Job, now: int, nod
     return max(1, min(state.lowest_priority - (job.request.nice or 0), HIGHEST))
 
 
+def expected_priority(turn: Turn, job: Job, nodes: int, cpus: int) -> int:
+    """What ``initial_priority`` would give, without giving it."""
+    lowest = turn.state.lowest_priority
+    try:
+        return initial_priority(turn.state, turn.directory, job, turn.now, nodes, cpus)
+    finally:
+        turn.state.lowest_priority = lowest
+
+
 def factors(state: State, directory: Directory, job: Job, now: int, nodes: int, cpus: int) -> Factors:
     """The parts of a job's priority under priority/multifactor."""
     weights = state.site.priority_weights

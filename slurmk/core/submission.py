@@ -18,7 +18,7 @@ from slurmk.core.effects import Accepted, Refused, SaveCounter
 from slurmk.core.errors import Errno, SlurmError
 from slurmk.core.events import Caller, Submission, Submit
 from slurmk.core.feasibility import unknown_features, verdict
-from slurmk.core.priority import HIGHEST, Directory, initial_priority
+from slurmk.core.priority import HIGHEST, Directory, expected_priority, initial_priority
 from slurmk.core.state import State, Turn
 from slurmk.model.job import Job, JobRequest
 from slurmk.model.node import Partition
@@ -50,6 +50,20 @@ def submit(turn: Turn, event: Submit) -> None:
     turn.keep(SaveCounter(turn.state.next_job_id))
     turn.emit(Accepted(job_ids[:1] if len(drafts) == 1 else job_ids))
     turn.wake_planner()
+
+
+def trial(turn: Turn, event: Submit) -> Job | Refused:
+    """The (first) job that a submission would make, or why it would be refused. Nothing is kept."""
+    try:
+        drafts = [_draft(turn, event.caller, submission, len(event.submissions) > 1) for submission in event.submissions]
+    except Refusal as refusal:
+        return Refused(refusal.error, notices=refusal.notices)
+    except SlurmError as error:
+        return Refused(error)
+    job = replace(drafts[0].job, job_id=turn.state.next_job_id)
+    demand = drafts[0].demand
+    priority = job.priority or expected_priority(turn, job, demand.minimum_nodes, least_cpus(demand))
+    return replace(job, priority=priority, array_job_id=job.job_id if job.array_tasks else 0)
 
 
 @dataclass(frozen=True, slots=True)

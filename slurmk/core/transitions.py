@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from signal import strsignal
 from typing import Any, TypeAlias
 
 from slurmk.core.effects import SaveStep
@@ -38,7 +39,18 @@ def _running_started(turn: Turn, job: Job, event: JobStarted) -> None:
 
 def _running_ended(turn: Turn, job: Job, event: BatchEnded) -> None:
     state, reason = _outcome(event)
-    end(turn, job, state, reason, exit_code=event.exit_code, gone=frozenset(turn.state.released.get(job.job_id, ())))
+    gone = frozenset(turn.state.released.get(job.job_id, ()))
+    description = _signal_text(event.exit_code & 0x7F) if reason is Reason.RAISED_SIGNAL else ""
+    end(turn, job, state, reason, description=description, exit_code=event.exit_code, gone=gone)
+
+
+def _signal_text(number: int) -> str:
+    """As Slurm words it: ``RaisedSignal:15(Terminated)``."""
+    try:
+        name = strsignal(number)
+    except ValueError:
+        name = None
+    return f"{Reason.RAISED_SIGNAL.value}:{number}({name or f'Unknown signal {number}'})"
 
 
 def _outcome(event: BatchEnded) -> tuple[JobState, Reason]:

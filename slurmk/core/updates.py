@@ -13,7 +13,7 @@ from grammar.dependencies import format_dependency
 from slurmk.core import dependencies, selection, submission
 from slurmk.core.demands import Refusal, demand_in, least_cpus
 from slurmk.core.effects import Signal, UpdateLimit
-from slurmk.core.endings import REQUEUE_DELAY, again, requeue
+from slurmk.core.endings import REQUEUED_HELD, again, requeue
 from slurmk.core.errors import Errno, SlurmError
 from slurmk.core.events import Caller, Hold, JobSelection, KillFlag, Requeue, Suspend, UpdateJob
 from slurmk.core.feasibility import unknown_features
@@ -30,9 +30,6 @@ SIGCONT, SIGSTOP = 18, 19
 
 HELD_REASONS = frozenset({Reason.JOB_HELD_USER, Reason.JOB_HELD_ADMIN, Reason.JOB_LAUNCH_FAILURE, Reason.JOB_HOLD_MAX_REQUEUE})
 """Reasons that say why a job has priority 0."""
-
-REQUEUED_HELD = "job requeued in held state"
-"""What Slurm shows in place of a reason after ``scontrol requeuehold``."""
 
 
 def _check_owner(caller: Caller, job: Job) -> None:
@@ -120,7 +117,7 @@ def requeue_jobs(turn: Turn, event: Requeue) -> None:
         if event.special_exit:
             job = replace(job, flags=job.flags | JobFlag.SPECIAL_EXIT)
         if phase is Phase.FINISHED:
-            again(turn, job, held=held, delay=0 if held else REQUEUE_DELAY, description=REQUEUED_HELD if held else "")
+            again(turn, job, held=Reason.JOB_HELD_USER if held else None, description=REQUEUED_HELD if held else "")
         else:
             requeue(turn, job, Reason.NONE, held=held)
 
@@ -515,6 +512,10 @@ def age(turn: Turn, job_id: int) -> None:
 
 def restore_job(turn: Turn, job: Job) -> None:
     """Set up again what is not saved with a job: whom it waits for and when it is to be looked at."""
+    running = tuple(step for step in job.steps if not step.end_time)
+    if len(running) != len(job.steps):
+        job = replace(job, steps=running)
+        turn.state.put(job)
     phase = phase_of(job)
     if phase is Phase.PENDING:
         if job.request.dependency is not None:
