@@ -7,7 +7,7 @@ delays a promised start), while the next full plan is still being made.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +20,7 @@ from slurmk.planner.profile import FOREVER, Bits, Counts, Profile, pack, rows_of
 from slurmk.planner.reasons import partition_reason, why_never
 from slurmk.planner.requirement import CPUS, MEMORY, Compiler, Requirement, resources_of
 from slurmk.planner.shares import Inventory
-from slurmk.planner.snapshot import BoolArray, Outlook, PendingRow, Plan, RunningRow, Snapshot, Start
+from slurmk.planner.snapshot import BoolArray, IntArray, Outlook, PendingRow, Plan, RunningRow, Snapshot, Start
 
 ARRAY_RESERVATIONS = 20
 """Elements of one array that are promised a start beside those that start now (bf_max_job_array_resv)."""
@@ -50,9 +50,9 @@ class Held:
 
     end: int
     bits: Bits | None
-    nodes: np.typing.NDArray[np.int64]
+    nodes: IntArray
     amounts: Counts | None
-    licenses: np.typing.NDArray[np.int64]
+    licenses: IntArray
     allocation: Allocation | None = None
 
 
@@ -95,7 +95,7 @@ class Forecast:
         held = self._held(row)
         first, last = self.profile.at(self.now), self.profile.at(held.end)
         if held.bits is not None:
-            self.profile.take_whole(first, last, held.bits)
+            self.profile.take_whole(first, last, held.bits, held.nodes)
         elif held.amounts is not None and len(held.nodes):
             self.profile.take_shares(first, last, held.nodes, held.amounts)
         if held.licenses.any():
@@ -258,12 +258,19 @@ class Forecast:
         low, high = 0, len(limits)
         while low < high:
             middle = (low + high) // 2
-            longer = self._check(row, booking.need, first, limits[middle])
+            longer = self._look(row, booking.need, first, limits[middle])
             if longer is None:
                 high = middle
             else:
                 booking, low = longer, middle + 1
         return booking
+
+    def _look(self, row: PendingRow, need: Requirement, first: int, limit: int) -> Booking | None:
+        profile = self.profile
+        last = profile.end(first, limit)
+        bits = profile.idle_bits(first, last) if need.whole else profile.shareable_bits(first, last)
+        bits &= need.bits
+        return self._check(row, need, first, last, bits, limit)
 
     def _search(self, row: PendingRow, need: Requirement, limit: int, latest: int) -> Booking | None:
         profile = self.profile
@@ -279,55 +286,52 @@ class Forecast:
             first = profile.at(bound)
         levels = profile.idle[need.pool] if need.whole else profile.cpus[need.pool]
         wanted = need.needed_nodes if need.whole else need.needed_cpus
-        while first < profile.count:
-            first, beyond = profile.candidates(levels, wanted, first, limit)
-            while first < beyond:
-                if profile.times[first] > latest:
+        width = CHUNK
+        while first < profile.count and profile.times[first] <= latest:
+            stop = min(first + width, profile.count)
+            for index, last, bits in self._promising(need, levels, wanted, first, stop, limit):
+                if profile.times[index] > latest:
                     return None
-                stop = min(beyond, first + CHUNK)
-                for index in self._promising(need, first, stop, limit):
-                    if profile.times[index] > latest:
-                        return None
-                    booking = self._check(row, need, index, limit)
-                    if booking is not None:
-                        if comparable:
-                            self.bounds.note(need.size_class, need.size, limit, booking.start)
-                        return booking
-                first = stop
+                booking = self._check(row, need, index, last, bits, limit)
+                if booking is not None:
+                    if comparable:
+                        self.bounds.note(need.size_class, need.size, limit, booking.start)
+                    return booking
+            first, width = stop, min(2 * width, 8 * CHUNK)
         return None
 
-    def _promising(self, need: Requirement, first: int, stop: int, limit: int) -> list[int]:
-        """Of the segments ``first`` to ``stop - 1`` those where enough nodes and CPUs stay free long enough: a look at
-        many at once, that never leaves out a possible start."""
-        profile = self.profile
-        if stop - first == 1:
-            return [first]
-        firsts = np.arange(first, stop)
-        lasts = profile.times[: profile.count].searchsorted(profile.times[first:stop] + limit)
-        bits = profile.open_through(firsts, lasts, idle=need.whole)
+    def _promising(
+        self, need: Requirement, levels: IntArray, wanted: int, first: int, stop: int, limit: int
+    ) -> Iterator[tuple[int, int, Bits]]:
+        """Of the segments ``first`` to ``stop - 1`` those where enough nodes and CPUs stay free long enough, each with the
+        end of its stretch and its open nodes: a look at many at once, that never leaves out a possible start."""
+        firsts, lasts = self.profile.candidates(levels, wanted, first, stop, limit)
+        if not len(firsts):
+            return
+        bits = self.profile.open_through(firsts, lasts, idle=need.whole)
         bits &= need.bits
-        open_ = np.bitwise_count(bits).sum(axis=1, dtype=np.int64) >= need.needed_nodes
-        if need.whole or need.demand.overcommit:
-            return [first + index for index in open_.nonzero()[0].tolist()]
-        some = open_.nonzero()[0]
-        if len(some) < 2:
-            return [first + index for index in some.tolist()]
-        bits = bits[some]
-        nodes = rows_of(np.bitwise_or.reduce(bits, axis=0))
-        cpus = profile.least_cpus(firsts[some], lasts[some], nodes)
-        inside = np.unpackbits(bits.view(np.uint8), axis=1, bitorder="little")[:, nodes]
-        tasks = ((cpus // need.cpus_per_task) * inside).sum(axis=1)
-        return [first + index for index in some[tasks >= need.tasks].tolist()]
+        some = (np.bitwise_count(bits).sum(axis=1, dtype=np.int64) >= need.needed_nodes).nonzero()[0]
+        if len(some) > 1 and not need.whole and not need.demand.overcommit:
+            some = some[self._enough_cpus(need, firsts[some], lasts[some], bits[some])]
+        for position in some.tolist():
+            yield int(firsts[position]), int(lasts[position]), bits[position]
 
-    def _check(self, row: PendingRow, need: Requirement, first: int, limit: int) -> Booking | None:
-        """Whether the job can start with this segment: the exact look."""
+    def _enough_cpus(self, need: Requirement, firsts: IntArray, lasts: IntArray, bits: Bits) -> BoolArray:
+        """Whether the CPUs that stay free on the open nodes hold the tasks."""
+        nodes = rows_of(np.bitwise_or.reduce(bits, axis=0))
+        cpus = self.profile.least_cpus(firsts, lasts, nodes)
+        inside = np.unpackbits(bits.view(np.uint8), axis=1, bitorder="little")[:, nodes]
+        if need.cpus_per_task > 1:
+            cpus //= need.cpus_per_task
+        enough: BoolArray = (cpus * inside).sum(axis=1) >= need.tasks
+        return enough
+
+    def _check(self, row: PendingRow, need: Requirement, first: int, last: int, bits: Bits, limit: int) -> Booking | None:
+        """Whether the job can start with this segment, where ``bits`` are the usable nodes that stay open: the exact look."""
         profile = self.profile
-        last = profile.end(first, limit)
         start = int(profile.times[first])
         if need.wants_licenses and (profile.least_licenses(first, last) < need.licenses).any():
             return None
-        bits = profile.idle_bits(first, last) if need.whole else profile.shareable_bits(first, last)
-        bits &= need.bits
         if self.snapshot.reservations and not self._unreserved(row, bits, start, start + limit):
             return None
         if int(np.bitwise_count(bits).sum()) < need.needed_nodes:
@@ -377,7 +381,7 @@ class Forecast:
         first = profile.at(booking.start)
         last = profile.at(booking.end)
         if placement.amounts is None:
-            profile.take_whole(first, last, self._bits(placement))
+            profile.take_whole(first, last, self._bits(placement), placement.nodes)
         else:
             profile.take_shares(first, last, placement.nodes, placement.amounts)
         if booking.need.wants_licenses:

@@ -79,6 +79,7 @@ class Placer:
         self.topology = Topology(snapshot)
         self.one_weight = len(np.unique(self.table.weight)) <= 1
         self.one_thread = bool((self.table.threads_per_core == 1).all())
+        self.simple = self.one_weight and not self.topology.levels and not snapshot.least_loaded
         self.least_loaded = snapshot.least_loaded
 
     def place(self, need: Requirement, nodes: IntArray, tasks: IntArray, free: Counts | None) -> Placement | None:
@@ -86,6 +87,8 @@ class Placer:
         the job takes them whole). None when no choice satisfies the request."""
         if len(nodes) < need.minimum_nodes:
             return None
+        if free is None and self.simple and need.simple:
+            return self._idle_runs(need, nodes)
         order = self._order(need, nodes, tasks)
         chosen = self._enough(need, order, tasks, free, nodes)
         if chosen is None and len(order) < len(nodes):
@@ -101,6 +104,26 @@ class Placer:
             sort = np.argsort(nodes[chosen], kind="stable")
             return Placement(nodes[chosen][sort], given[sort], None)
         return self._amounts(need, nodes[chosen], given, free[:, chosen])
+
+    def _idle_runs(self, need: Requirement, nodes: IntArray) -> Placement:
+        """The same choice as the general one makes, for the common case: a fixed number of nodes, alike, no topology."""
+        count = need.minimum_nodes
+        bounds = np.concatenate(([0], (nodes[1:] - nodes[:-1] != 1).nonzero()[0] + 1, [len(nodes)]))
+        lengths = bounds[1:] - bounds[:-1]
+        order = (-lengths).argsort(kind="stable")
+        sizes = lengths[order]
+        left = count - sizes.cumsum() + sizes
+        step = int((sizes >= left).argmax())
+        smallest = sizes[sizes >= left[step]][-1]
+        best = int(order[step:][(sizes[step:] == smallest).argmax()])
+        taken = np.zeros(len(lengths), dtype=np.bool_)
+        taken[order[:step]] = True
+        chosen = np.repeat(taken, lengths)
+        chosen[bounds[best] : bounds[best] + left[step]] = True
+        nodes = nodes[chosen]
+        if need.tasks == count:
+            return Placement(nodes, np.ones(count, dtype=np.int64), None)
+        return Placement(nodes, self._distribute(need, need.static_tasks[nodes]), None)
 
     # ------------------------------------------------------------------------------------------ which nodes
 

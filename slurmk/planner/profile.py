@@ -55,6 +55,7 @@ class Profile:
         self.capacity = capacity
         self.pools = np.array([pack(pool) for pool in pools], dtype=np.uint64).reshape(len(pools), self.words)
         self.pool_masks = pools
+        self.one_pool = len(pools) == 1 and bool(pools.all())
         self.idle = np.zeros((len(pools), room), dtype=np.int64)
         self.cpus = np.zeros((len(pools), room), dtype=np.int64)
         self.idle[:, 0] = pools.sum(axis=1)
@@ -103,35 +104,19 @@ class Profile:
 
     # ------------------------------------------------------------------------------------------ questions
 
-    def candidates(self, levels: IntArray, need: int, first: int, duration: int) -> tuple[int, int]:
-        """The next stretch of segments in which a start may be possible: (first start, one past the last start), or
-        (count, count) when there is none. ``levels`` is a row of ``idle``, ``cpus`` or ``licenses``."""
-        low, step = first, 64
-        while low < self.count:
-            high = min(self.count, low + step)
-            short = (levels[low:high] < need).nonzero()[0]
-            if not len(short):
-                if high == self.count:
-                    return low, high
-                step *= 4
-                continue
-            short += low
-            starts = np.empty(len(short) + 1, dtype=np.int64)
-            starts[0] = low
-            starts[1:] = short + 1
-            lengths = self.times[short] - self.times[starts[:-1]]
-            fits = (lengths >= duration).nonzero()[0]
-            if len(fits):
-                begin, limit = int(starts[fits[0]]), int(self.times[short[fits[0]]]) - duration
-                return begin, int(self.times[: self.count].searchsorted(limit, side="right"))
-            last = int(starts[-1])
-            step = 64 if last > low else step * 4
-            if high == self.count and last >= self.count:
-                break
-            if high == self.count:
-                return last, self.count
-            low = last
-        return self.count, self.count
+    def candidates(self, levels: IntArray, need: int, low: int, high: int, duration: int) -> tuple[IntArray, IntArray]:
+        """Those of the segments ``low`` to ``high - 1`` from which ``levels`` (a row of ``idle`` or ``cpus``) stays at
+        ``need`` or more for ``duration`` seconds, and for each one past the last segment that it takes."""
+        times = self.times[: self.count]
+        lasts: IntArray = times.searchsorted(times[low:high] + duration)
+        short = (levels[low : lasts[-1]] < need).nonzero()[0]
+        if not len(short):
+            return np.arange(low, high), lasts
+        short += low
+        firsts = np.arange(low, high)
+        following = short.searchsorted(firsts)
+        fits = (following == len(short)) | (lasts <= short[np.minimum(following, len(short) - 1)])
+        return firsts[fits], lasts[fits]
 
     def idle_bits(self, first: int, last: int) -> Bits:
         """Nodes without any job through segments ``first`` to ``last - 1``."""
@@ -184,16 +169,14 @@ class Profile:
 
     # ------------------------------------------------------------------------------------------ decisions
 
-    def take_whole(self, first: int, last: int, bits: Bits) -> None:
-        """A job has these idle nodes to itself through these segments."""
+    def take_whole(self, first: int, last: int, bits: Bits, nodes: IntArray) -> None:
+        """A job has these idle nodes (as bits, and as rows) to itself through these segments."""
         rows = self.row[first:last]
         self.taken[rows] |= bits
         self.used[rows] |= bits
-        nodes = rows_of(bits)
-        if len(self.pools) == 1:
-            held = self.pool_masks[0][nodes]
-            self.idle[0, first:last] -= int(held.sum())
-            self.cpus[0, first:last] -= int(self.capacity[0][nodes][held].sum())
+        if self.one_pool:
+            self.idle[0, first:last] -= len(nodes)
+            self.cpus[0, first:last] -= int(self.capacity[0][nodes].sum())
             return
         self.idle[:, first:last] -= np.bitwise_count(self.pools & bits).sum(axis=1, dtype=np.int64)[:, None]
         self.cpus[:, first:last] -= (self.pool_masks[:, nodes] * self.capacity[0][nodes]).sum(axis=1)[:, None]

@@ -106,6 +106,7 @@ class Requirement:
     cpus_per_task: int = 1
     cpus_by_gres: tuple[tuple[tuple[int, ...], int], ...] = ()
     memory_by_gres: tuple[tuple[tuple[int, ...], int], ...] = ()
+    simple: bool = False  # a fixed number of whole nodes, any of which will do
     needed_nodes: int = 1  # fewest that can hold the tasks
     wants_licenses: bool = False
     comparable: bool = True  # an earlier answer for this size class bounds a later one
@@ -274,6 +275,14 @@ class Compiler:
         requirement.needed_nodes = max(requirement.minimum_nodes, -(-requirement.tasks // most))
         requirement.wants_licenses = bool(requirement.licenses.any())
         requirement.comparable = not demand.switches
+        least = int(counts.min()) if len(counts) else 0
+        requirement.simple = (
+            requirement.whole
+            and fixed
+            and least * requirement.minimum_nodes >= requirement.tasks
+            and not (len(requirement.required) or requirement.choice.groups or requirement.job_gres or demand.minimum_cpus)
+            and not (demand.contiguous or demand.spread or requirement.partition.least_loaded)
+        )
         cpus_each = 0 if demand.overcommit else requirement.cpus_per_task
         requirement.needed_cpus = max(requirement.tasks * cpus_each, demand.minimum_cpus, requirement.minimum_nodes)
         if fixed and per_node == requirement.tasks // requirement.minimum_nodes and not len(requirement.required):
