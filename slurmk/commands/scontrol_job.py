@@ -1,0 +1,391 @@
+"""``scontrol show job`` and ``show step``: records as lines of ``Key=value``, in the reference's order and layout."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby
+
+from grammar.arrays import format_tasks
+from grammar.times import format_duration_minutes, format_elapsed
+from grammar.tres import format_tres, parse_tres
+from slurmk.commands.call import Call, Controller, Output
+from slurmk.commands.job_text import (
+    JobText,
+    date_text,
+    exit_code_text,
+    node_list,
+    reason,
+    running_steps,
+    state_name,
+    step_id_text,
+)
+from slurmk.core.errors import SlurmError
+from slurmk.core.selection import parse
+from slurmk.model.job import BATCH_STEP, EXTERN_STEP, GresShare, Job, NodeShare, Step
+from slurmk.model.states import INFINITE, NO_VALUE, JobState
+
+NULL = "(null)"
+PIECE = 200
+"""Records that are printed before others are served."""
+
+
+def _or_null(text: str | None) -> str:
+    return text or NULL
+
+
+def _or_any(value: int | None) -> str:
+    return "*" if value is None else str(value)
+
+
+# ---------------------------------------------------------------------------------------------- jobs
+
+
+def job_lines(text: JobText, job: Job, *, details: bool = False) -> list[str]:
+    """The record of one job, line by line without indentation."""
+    lines = [
+        _identity(job),
+        *([f"SLUID={_or_null(job.sluid)}"] if details else []),
+        _owner(job),
+        f"Priority={job.priority} Nice={job.request.nice or 0} Account={_or_null(job.account)} QOS={_or_null(job.qos)}",
+        f"JobState={state_name(job)} Reason={reason(job).replace(' ', '_')} Dependency={_or_null(text.dependency(job))}",
+        *([f"FailedNode={job.failed_node}"] if job.failed_node else []),
+        f"Requeue={int(text.requeues(job))} Restarts={job.restarts} BatchFlag={int(job.batch)}"
+        f" Reboot={int(job.request.reboot)} ExitCode={exit_code_text(job.exit_code)}",
+        *([f"DerivedExitCode={exit_code_text(job.derived_exit_code)}"] if details else []),
+        *_times(text, job),
+        *_places(text, job),
+        *_size(text, job, details),
+        *_how(text, job),
+        *_files(text, job),
+        *_trackable(job),
+    ]
+    if job.request.mail_type:
+        user = job.request.mail_user or job.credentials.user_name
+        lines.append(f"MailUser={user} MailType={text.mail_types(job)}")
+    return lines
+
+
+def _identity(job: Job) -> str:
+    words = [f"JobId={job.job_id}"]
+    if job.array_job_id:
+        tasks = format_tasks(job.array_tasks) if job.array_tasks else str(NO_VALUE)
+        limit = job.array_maximum_running
+        if job.array_tasks and limit:
+            tasks += f"%{limit}"
+        words.append(f"ArrayJobId={job.array_job_id}")
+        words.append(f"ArrayTaskId={tasks if job.array_task_id is None else job.array_task_id}")
+        if limit:
+            words.append(f"ArrayTaskThrottle={limit}")
+    elif job.het_job_id:
+        words.append(f"HetJobId={job.het_job_id} HetJobOffset={job.het_job_offset}")
+    words.append(f"JobName={job.name}")
+    return " ".join(words)
+
+
+def _owner(job: Job) -> str:
+    owner = job.credentials
+    user, group = f"{owner.user_name}({owner.user_id})", f"{owner.group_name}({owner.group_id})"
+    return f"UserId={user} GroupId={group} MCS_label={job.request.mcs_label or 'N/A'}"
+
+
+def _times(text: JobText, job: Job) -> Iterator[str]:
+    request = job.request
+    minimum = format_duration_minutes(request.time_minimum) if request.time_minimum else "N/A"
+    run_time = format_elapsed(text.run_seconds(job), padded=True)
+    yield f"RunTime={run_time} TimeLimit={format_duration_minutes(job.time_limit, unset='Partition_Limit')} TimeMin={minimum}"
+    eligible = job.eligible_time if job.priority or not job.pending else 0
+    yield f"SubmitTime={date_text(job.submit_time, 'Unknown')} EligibleTime={date_text(eligible, 'Unknown')}"
+    yield f"AccrueTime={date_text(job.accrue_time, 'Unknown')}"
+    end = 0 if text.never_ends(job) else text.end(job)
+    yield (
+        f"StartTime={date_text(text.start(job), 'Unknown')} EndTime={date_text(end, 'Unknown')}"
+        f" Deadline={date_text(request.deadline or 0, 'N/A')}"
+    )
+    if not job.pending:
+        yield f"PreemptEligibleTime={date_text(job.start_time, 'Unknown')} PreemptTime=None"
+    before = text.run_seconds(job) if job.state is JobState.SUSPENDED else 0
+    evaluated = date_text(job.last_schedule_evaluation or job.start_time or job.submit_time, "Unknown")
+    suspended = date_text(job.suspend_time, "None")
+    yield f"SuspendTime={suspended} SecsPreSuspend={before} LastSchedEval={evaluated} Scheduler=Main"
+
+
+def _places(text: JobText, job: Job) -> Iterator[str]:
+    request = job.request
+    yield f"Partition={job.partition} AllocNode:Sid={job.submit_host}:{job.session_id}"
+    yield f"ReqNodeList={_or_null(request.required_nodes)} ExcNodeList={_or_null(request.excluded_nodes)}"
+    yield f"NodeList={text.nodes(job)}"
+    if job.allocation:
+        yield f"BatchHost={text.batch_host(job)}"
+    planned = text.planned_nodes(job)
+    if planned:
+        yield f"SchedNodeList={planned}"
+
+
+def _node_range(text: JobText, job: Job) -> str:
+    count = text.node_count(job)
+    request = job.request
+    if not job.pending or not (request.maximum_nodes or job.array_job_id or request.tasks_per_node):
+        return str(count)
+    return f"{count}-{max(count, request.maximum_nodes or 0)}"
+
+
+def _size(text: JobText, job: Job, details: bool) -> Iterator[str]:
+    request = job.request
+    yield (
+        f"NumNodes={_node_range(text, job)} NumCPUs={text.cpu_count(job)} NumTasks={text.tasks_count(job)}"
+        f" CPUs/Task={text.cpus_per_task(job)}"
+        f" ReqB:S:C:T=0:0:{_or_any(request.cores_per_socket)}:{_or_any(request.threads_per_core)}"
+    )
+    yield f"ReqTRES={text.requested_tres(job)}"
+    yield f"AllocTRES={_or_null(text.allocated_tres(job))}"
+    socket, core = _or_any(request.tasks_per_socket), _or_any(request.tasks_per_core)
+    per_node = f"{request.tasks_per_node or 0}:{request.tasks_per_board or 0}:{socket}:{core}"
+    specialised = _or_any(request.core_specification)
+    yield f"Socks/Node={_or_any(request.sockets_per_node)} NtasksPerN:B:S:C={per_node} CoreSpec={specialised}"
+    if details and job.allocation:
+        yield f"JOB_GRES={_gres_total(job.allocation.shares) or NULL}"
+        yield from _node_details(job.allocation.shares)
+    per_cpu, _ = text.memory_demand(job)
+    kind = "TRES" if request.memory_per_tres else "CPU" if per_cpu else "Node"
+    disk = text.temporary_disk(job)
+    yield f"MinCPUsNode={text.minimum_cpus(job)} MinMemory{kind}={text.minimum_memory(job)} MinTmpDiskNode={disk}"
+
+
+def _gres_total(shares: Iterable[NodeShare]) -> str:
+    totals: dict[str, int] = {}
+    for share in shares:
+        for gres in share.gres:
+            name = _gres_name(gres)
+            totals[name] = totals.get(name, 0) + gres.count
+    return ",".join(f"{name}:{count}" for name, count in totals.items())
+
+
+def _gres_name(gres: GresShare) -> str:
+    return f"{gres.name}:{gres.type}" if gres.type else gres.name
+
+
+def _gres_on_node(share: NodeShare) -> str:
+    def places(gres: GresShare) -> str:
+        return f"(IDX:{_ranges(gres.indices)})" if gres.indices else ""
+
+    return ",".join(f"{_gres_name(gres)}:{gres.count}{places(gres)}" for gres in share.gres)
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    return format_tasks([range(number, number + 1) for number in numbers])
+
+
+def _node_details(shares: Sequence[NodeShare]) -> Iterator[str]:
+    """Neighbouring nodes on which the job holds the same are one line."""
+
+    def held(share: NodeShare) -> tuple[str, int, str]:
+        return _ranges(share.cpu_ids or tuple(range(share.cpus))), share.memory, _gres_on_node(share)
+
+    for (cpu_ids, memory, gres), group in groupby(shares, key=held):
+        yield f"  Nodes={node_list(tuple(share.node for share in group))} CPU_IDs={cpu_ids} Mem={memory} GRES={gres}"
+
+
+def _how(text: JobText, job: Job) -> Iterator[str]:
+    request = job.request
+    yield f"Features={_or_null(request.constraints)} DelayBoot={format_elapsed(request.delay_boot or 0, padded=True)}"
+    if request.prefer:
+        yield f"Prefer={request.prefer}"
+    if request.reservation:
+        yield f"Reservation={request.reservation}"
+    licenses = _or_null(request.licenses)
+    yield (
+        f"OverSubscribe={text.oversubscribe(job)} Exclusive={text.exclusive(job)} Contiguous={int(request.contiguous)}"
+        f" Licenses={licenses} LicensesAlloc={licenses if job.allocation else NULL} Network={_or_null(request.network)}"
+    )
+    yield f"Command={_or_null(job.command)}"
+    if job.submit_line:
+        yield f"SubmitLine={job.submit_line}"
+    yield f"WorkDir={_or_null(request.current_working_directory)}"
+    for name, value in (
+        ("AdminComment", job.admin_comment),
+        ("SystemComment", job.system_comment),
+        ("Comment", request.comment),
+        ("Extra", request.extra),
+    ):
+        if value:
+            yield f"{name}={value}"
+
+
+def _files(text: JobText, job: Job) -> Iterator[str]:
+    request = job.request
+    if job.batch:
+        yield f"StdErr={text.file(job, request.standard_error, '')}"
+        yield f"StdIn={text.file(job, request.standard_input, '/dev/null')}"
+        yield f"StdOut={text.file(job, request.standard_output, text.output_pattern(job))}"
+    if request.required_switches:
+        wait = format_elapsed(request.wait_for_switch or 0, padded=True)
+        yield f"Switches={request.required_switches}@{wait}"
+
+
+def _trackable(job: Job) -> Iterator[str]:
+    request = job.request
+    per_task = request.tres_per_task
+    if request.cpus_per_task and "cpu" not in (per_task or ""):
+        per_task = f"cpu={request.cpus_per_task}" + (f",{per_task}" if per_task else "")
+    for name, value in (
+        ("CpusPerTres", request.cpus_per_tres),
+        ("MemPerTres", request.memory_per_tres),
+        ("TresBind", request.tres_bind),
+        ("TresFreq", request.tres_freq),
+        ("TresPerJob", request.tres_per_job),
+        ("TresPerNode", request.tres_per_node),
+        ("TresPerSocket", request.tres_per_socket),
+        ("TresPerTask", per_task),
+    ):
+        if value:
+            yield f"{name}={value}"
+
+
+def record(lines: Sequence[str], *, one_line: bool) -> str:
+    """Lines as they are printed: indented with a blank line behind, or all in one."""
+    if one_line:
+        return " ".join(line.strip() for line in lines) + "\n"
+    return "\n   ".join(lines) + "\n\n"
+
+
+async def show_job(
+    name: str | None, call: Call, controller: Controller, output: Output, *, details: bool, one_line: bool, quiet: bool = False
+) -> int:
+    """``show job [id]``."""
+    machine = controller.machine
+    text = JobText(machine, controller.now())
+    if not name:
+        jobs = sorted(_visible(call, controller, machine.jobs.values()), key=_list_order)
+        if not jobs and not quiet:
+            output.write("No jobs in the system\n")
+        await _print(output, [(text, job) for job in jobs], details, one_line)
+        return 0
+    try:
+        selection = parse(name) if "," not in name and "." not in name else None
+        if selection is None:
+            raise ValueError
+    except (SlurmError, ValueError):
+        output.error("scontrol_print_job error: Invalid job id specified\n")
+        return 1
+    known = [job for job in _visible(call, controller, machine.jobs.values()) if _is_named(job, selection.job_id)]
+    if not known:
+        output.error("slurm_load_jobs error: Invalid job id specified\n")
+        return 1
+    wanted = _chosen(known, selection.array_tasks, selection.het_offset)
+    if not wanted:
+        output.error(f"Job {name} not found\n")
+        return 1
+    await _print(output, [(text, job) for job in sorted(wanted, key=lambda job: job.job_id)], details, one_line)
+    return 0
+
+
+def _list_order(job: Job) -> tuple[int, int]:
+    return job.array_job_id or job.job_id, NO_VALUE if job.array_task_id is None else job.array_task_id
+
+
+def _is_named(job: Job, number: int) -> bool:
+    return number in (job.job_id, job.array_job_id, job.het_job_id)
+
+
+def _chosen(jobs: Sequence[Job], tasks: tuple[range, ...], het_offset: int | None) -> list[Job]:
+    if het_offset is not None:
+        return [job for job in jobs if job.het_job_id and job.het_job_offset == het_offset]
+    if not tasks:
+        return list(jobs)
+    found = []
+    for job in jobs:
+        if job.array_task_id is not None:
+            if any(job.array_task_id in part for part in tasks):
+                found.append(job)
+            continue
+        for own in job.array_tasks:
+            found += [replace(job, array_task_id=task, array_tasks=()) for task in own if any(task in part for part in tasks)]
+    return found
+
+
+def _visible(call: Call, controller: Controller, jobs: Iterable[Job]) -> Iterator[Job]:
+    private = "jobs" in controller.machine.site.private_data and not call.caller.operator
+    return (job for job in tuple(jobs) if not private or job.credentials.user_id == call.caller.user_id)
+
+
+async def _print(output: Output, jobs: Sequence[tuple[JobText, Job]], details: bool, one_line: bool) -> None:
+    for position, (text, job) in enumerate(jobs, 1):
+        output.write(record(job_lines(text, job, details=details), one_line=one_line))
+        if position % PIECE == 0:
+            await output.drain()
+    await output.drain()
+
+
+# ---------------------------------------------------------------------------------------------- steps
+
+
+def step_lines(step: Step, job: Job, *, details: bool = False) -> list[str]:
+    """The record of one step."""
+    limit = INFINITE if step.time_limit is None else step.time_limit
+    script = step.step_id in (BATCH_STEP, EXTERN_STEP)
+    layout = "" if script else f" Dist={step.distribution or 'Cyclic'}"
+    return [
+        f"StepId={step_id_text(step, job)} UserId={job.credentials.user_id}"
+        f" StartTime={date_text(step.start_time, 'Unknown')} TimeLimit={format_duration_minutes(limit)}",
+        *([f"SLUID={_or_null(job.sluid)}"] if details else []),
+        f"State={step.state.name} Partition={job.partition} NodeList={node_list(step.nodes)}",
+        f"Nodes={len(step.nodes)} CPUs={0 if script else step.cpus} Tasks={step.tasks} Name={step.name} Network=(null)",
+        f"TRES={NULL if script else _step_tres(step)}",
+        "ResvPorts=(null)",
+        f"CPUFreqReq=Default{layout}",
+        f"SrunHost:Pid={NULL if script else job.submit_host}:0",
+        *([f"TresPerNode={job.request.tres_per_node}"] if job.request.tres_per_node and step.gres else []),
+    ]
+
+
+def _step_tres(step: Step) -> str:
+    gres = parse_tres(step.gres) if step.gres else {}
+    amounts = {name: count for name, count in gres.items() if ":" not in name}
+    text = format_tres(amounts | {"cpu": step.cpus, "mem": step.memory, "node": len(step.nodes)})
+    return ",".join(sorted(text.split(",")))
+
+
+async def show_step(
+    name: str | None, call: Call, controller: Controller, output: Output, *, details: bool, one_line: bool
+) -> int:
+    """``show step [job[.step]]``."""
+    jobs = [job for job in _visible(call, controller, controller.machine.jobs.values()) if job.steps]
+    if not name:
+        rows = [(step, job) for job in sorted(jobs, key=_list_order) for step in _by_number(job)]
+        if not rows:
+            output.write("No job steps in the system\n")
+        _print_steps(output, rows, details, one_line)
+        return 0
+    prefix = f"scontrol: error: scontrol_print_step: slurm_get_job_steps({name}) failed: "
+    try:
+        selection = parse(name)
+    except SlurmError:
+        output.error(f"{prefix}JobID can not be zero\n")
+        return 1
+    if not any(_is_named(job, selection.job_id) for job in controller.machine.jobs.values()):
+        output.error(f"{prefix}Invalid job id specified\n")
+        return 1
+    named = [job for job in jobs if _is_named(job, selection.job_id)]
+    chosen = _chosen(named, selection.array_tasks, selection.het_offset)
+    rows = [
+        (step, job)
+        for job in chosen
+        for step in _by_number(job)
+        if selection.step_id is None or step.step_id == selection.step_id
+    ]
+    if not rows:
+        output.error(f"Job step {name}{'' if '.' in name else '.'} not found\n")
+        return 1
+    _print_steps(output, rows, details, one_line)
+    return 0
+
+
+def _by_number(job: Job) -> list[Step]:
+    """Steps as scontrol lists them: the batch script first."""
+    return sorted(running_steps(job), key=lambda step: (step.step_id != BATCH_STEP, step.step_id))
+
+
+def _print_steps(output: Output, rows: Iterable[tuple[Step, Job]], details: bool, one_line: bool) -> None:
+    for step, job in rows:
+        output.write(record(step_lines(step, job, details=details), one_line=one_line))
