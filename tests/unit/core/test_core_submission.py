@@ -1,0 +1,262 @@
+"""Submissions: what is refused in which words, what is filled in, what waits and why. Checked against Slurm 26.05."""
+
+from __future__ import annotations
+
+import pytest
+from core_story import ALICE, ROOT, Cluster, small_site
+
+from slurmk.core.effects import Accepted, Refused, SaveCounter, SaveJob, WakePlanner
+from slurmk.core.errors import MESSAGES, Errno
+from slurmk.core.events import Submit
+from slurmk.core.machine import Machine
+from slurmk.core.priority import Directory
+from slurmk.model.node import Partition
+from slurmk.model.states import INFINITE, JobState, Reason
+
+
+def test_a_submission_is_saved_answered_and_planned(cluster: Cluster) -> None:
+    cluster.submit(name="train")
+    assert [type(effect) for effect in cluster.effects] == [SaveJob, SaveCounter, Accepted, WakePlanner]
+    assert isinstance(cluster.effects[0], SaveJob)
+    assert cluster.effects[0].new
+    job = cluster.job(1)
+    assert (job.state, job.name, job.partitions, job.time_limit) == (JobState.PENDING, "train", ("debug",), 10)
+    assert job.submit_time == job.eligible_time == 1000
+    assert job.priority == 4294901760
+
+
+def test_ids_are_consecutive_and_priorities_fall(cluster: Cluster) -> None:
+    ids = [cluster.submit() for _ in range(3)]
+    assert ids == [1, 2, 3]
+    assert [cluster.job(each).priority for each in ids] == [4294901760, 4294901759, 4294901758]
+
+
+def test_sluids_look_like_slurms_and_differ(cluster: Cluster) -> None:
+    names = {cluster.job(cluster.submit()).sluid for _ in range(50)}
+    assert len(names) == 50
+    assert all(len(name) == 14 and name[0] == "s" and name[1:].isalnum() and name[1:].isupper() for name in names)
+
+
+REFUSED = [
+    ({"partition": "nope"}, Errno.INVALID_PARTITION_NAME),
+    ({"partition": "debug,nope"}, Errno.INVALID_PARTITION_NAME),
+    ({"cpus_per_task": 64}, Errno.REQUESTED_NODE_CONFIG_UNAVAILABLE),
+    ({"memory_per_node": 100 * 1024}, Errno.REQUESTED_NODE_CONFIG_UNAVAILABLE),
+    ({"memory_per_cpu": 100 * 1024}, Errno.REQUESTED_NODE_CONFIG_UNAVAILABLE),
+    ({"partition": "cpu", "required_nodes": "n1"}, Errno.REQUESTED_NODE_CONFIG_UNAVAILABLE),
+    ({"tres_per_node": "gres/gpu:9"}, Errno.REQUESTED_NODE_CONFIG_UNAVAILABLE),
+    ({"tres_per_node": "gres/gpu:h100:1"}, Errno.REQUESTED_NODE_CONFIG_UNAVAILABLE),
+    ({"tres_per_job": "gres/gpu:17"}, Errno.REQUESTED_NODE_CONFIG_UNAVAILABLE),
+    ({"temporary_disk_per_node": 5120}, Errno.REQUESTED_NODE_CONFIG_UNAVAILABLE),
+    ({"minimum_cpus_per_node": 99}, Errno.REQUESTED_NODE_CONFIG_UNAVAILABLE),
+    ({"constraints": "a100&cpu"}, Errno.REQUESTED_NODE_CONFIG_UNAVAILABLE),
+    ({"excluded_nodes": "n[1-8]"}, Errno.REQUESTED_NODE_CONFIG_UNAVAILABLE),
+    ({"minimum_nodes": 8, "maximum_nodes": 8, "excluded_nodes": "n1"}, Errno.REQUESTED_NODE_CONFIG_UNAVAILABLE),
+    ({"minimum_nodes": 5, "maximum_nodes": 5, "tasks_per_node": 10}, Errno.REQUESTED_NODE_CONFIG_UNAVAILABLE),
+    ({"constraints": "nope"}, Errno.INVALID_FEATURE),
+    ({"required_nodes": "n99"}, Errno.INVALID_NODE_NAME),
+    ({"required_nodes": "n1", "excluded_nodes": "n1"}, Errno.INVALID_NODE_NAME),
+    ({"tres_per_node": "gres/foo:1"}, Errno.INVALID_GRES),
+    ({"licenses": "foo"}, Errno.INVALID_LICENSES),
+    ({"licenses": "matlab:9"}, Errno.INVALID_LICENSES),
+    ({"qos": "nope"}, Errno.INVALID_QOS),
+    ({"dependency": "afterok:999999"}, Errno.DEPENDENCY),
+    ({"dependency": "garbage:1"}, Errno.DEPENDENCY),
+    ({"dependency": "afterok:0"}, Errno.DEPENDENCY),
+    ({"array": "0-5000"}, Errno.INVALID_ARRAY),
+    ({"array": "5-1"}, Errno.INVALID_ARRAY),
+    ({"nice": -5}, Errno.INVALID_NICE),
+    ({"reservation": "x"}, Errno.RESERVATION_INVALID),
+    ({"deadline": 1010, "time_limit": 5}, Errno.INVALID_TIME_LIMIT),
+    ({"time_minimum": 20, "time_limit": 10}, Errno.INVALID_TIME_MIN_LIMIT),
+]
+
+
+@pytest.mark.parametrize(("request_fields", "errno"), REFUSED)
+def test_refused(cluster: Cluster, request_fields: dict[str, object], errno: Errno) -> None:
+    cluster.try_submit(**request_fields)
+    assert cluster.refusal() is errno
+    assert not cluster.machine.jobs
+    assert cluster.machine.next_job_id == 1
+
+
+NOTICES = [
+    ({"cpus_per_task": 64}, "CPU count per node can not be satisfied"),
+    ({"tasks_per_node": 20, "minimum_nodes": 1, "maximum_nodes": 1}, "CPU count per node can not be satisfied"),
+    ({"memory_per_cpu": 100 * 1024}, "Memory specification can not be satisfied"),
+    ({"temporary_disk_per_node": 5120}, "Temporary disk specification can not be satisfied"),
+    ({"partition": "nope"}, "invalid partition specified: nope"),
+]
+
+
+@pytest.mark.parametrize(("request_fields", "notice"), NOTICES)
+def test_refusals_say_what_is_lacking(cluster: Cluster, request_fields: dict[str, object], notice: str) -> None:
+    answer = cluster.try_submit(**request_fields)
+    assert isinstance(answer, Refused)
+    assert answer.notices == (notice,)
+
+
+WAITING = [
+    {"minimum_nodes": 20, "maximum_nodes": 20},
+    {"tasks": 1000},
+    {"tasks": 97},
+    {"time_limit": 300},
+    {"partition": "gpu", "minimum_nodes": 6, "maximum_nodes": 6},
+    {"required_nodes": "n1,n2", "partition": "debug,cpu"},
+    {"dependency": "afterany:999999"},
+    {"dependency": "after:999999"},
+]
+
+
+@pytest.mark.parametrize("request_fields", WAITING)
+def test_kept_although_it_can_not_start_now(cluster: Cluster, request_fields: dict[str, object]) -> None:
+    assert isinstance(cluster.try_submit(**request_fields), Accepted)
+
+
+def test_held_jobs_are_not_sized_up(cluster: Cluster) -> None:
+    job = cluster.job(cluster.submit(hold=True, cpus_per_task=64))
+    assert (job.priority, job.reason) == (0, Reason.JOB_HELD_USER)
+    cluster.plan()
+    assert cluster.launched() == []
+
+
+def test_time_limits(cluster: Cluster) -> None:
+    assert cluster.job(cluster.submit(time_limit=0)).time_limit == INFINITE
+    assert cluster.job(cluster.submit(partition="gpu")).time_limit == 2880
+    assert cluster.job(cluster.submit(partition="cpu")).time_limit == INFINITE
+
+
+def test_enforced_partition_limits_refuse() -> None:
+    cluster = Cluster(small_site(enforce_partition_limits="ALL"))
+    cluster.try_submit(time_limit=300)
+    assert cluster.refusal() is Errno.INVALID_TIME_LIMIT
+    cluster.try_submit(partition="debug,gpu", time_limit=300)
+    assert cluster.refusal() is Errno.INVALID_TIME_LIMIT
+    cluster.try_submit(minimum_nodes=20, maximum_nodes=20)
+    assert cluster.refusal() is Errno.INVALID_NODE_COUNT
+    cluster = Cluster(small_site(enforce_partition_limits="ANY"))
+    assert isinstance(cluster.try_submit(partition="debug,gpu", time_limit=300), Accepted)
+
+
+def test_partition_access() -> None:
+    names = tuple(node.name for node in small_site().nodes)
+    site = small_site(
+        partitions=(
+            Partition("admin", names, root_only=True),
+            Partition("closed", names, state="DRAIN"),
+            Partition("down", names, state="DOWN"),
+            Partition("staff", names, allow_groups=("staff",)),
+        )
+    )
+    cluster = Cluster(site)
+    for partition, errno in (
+        ("admin", Errno.ACCESS_DENIED),
+        ("closed", Errno.PARTITION_NOT_AVAIL),
+        ("staff", Errno.JOB_MISSING_REQUIRED_PARTITION_GROUP),
+        (None, Errno.DEFAULT_PARTITION_NOT_SET),
+    ):
+        cluster.try_submit(partition=partition)
+        assert cluster.refusal() is errno
+    assert isinstance(cluster.try_submit(partition="down"), Accepted)
+    assert isinstance(cluster.try_submit(ROOT, partition="admin"), Accepted)
+    cluster.machine.users = Directory(groups={"staff": 1000})
+    assert isinstance(cluster.try_submit(partition="staff"), Accepted)
+
+
+def test_accounts_are_checked_when_they_are_known(cluster: Cluster) -> None:
+    cluster.machine.users = Directory(accounts={"alice": ("phys", "chem")})
+    assert cluster.job(cluster.submit()).account == "phys"
+    assert cluster.job(cluster.submit(account="chem")).account == "chem"
+    cluster.try_submit(account="nope")
+    assert cluster.refusal() is Errno.INVALID_ACCOUNT
+
+
+def test_priority_asked_for_counts_for_operators_alone(cluster: Cluster) -> None:
+    assert cluster.job(cluster.submit(priority=5)).priority == 4294901760
+    assert cluster.job(cluster.submit(ROOT, priority=50)).priority == 50
+
+
+@pytest.mark.parametrize(
+    ("request_fields", "priority"),
+    [
+        ({}, 5067),
+        ({"minimum_nodes": 2, "maximum_nodes": 2}, 5135),
+        ({"minimum_nodes": 20, "maximum_nodes": 20}, 6000),
+        ({"tasks": 97}, 5567),
+        ({"minimum_nodes": 6, "maximum_nodes": 6, "partition": "gpu"}, 5406),
+        ({"nice": 100}, 4967),
+    ],
+)
+def test_multifactor_priorities_are_those_of_the_reference(request_fields: dict[str, object], priority: int) -> None:
+    weights = {"age": 1000, "fairshare": 10000, "job_size": 1000, "partition": 1000, "qos": 2000}
+    cluster = Cluster(small_site(priority_type="priority/multifactor", priority_weights=weights))
+    cluster.machine.users = Directory(other_fair_share=0.4)
+    assert cluster.job(cluster.submit(**request_fields)).priority == priority
+
+
+def test_age_raises_the_priority() -> None:
+    cluster = Cluster(small_site(priority_type="priority/multifactor", priority_weights={"age": 1000}))
+    job_id = cluster.submit(minimum_nodes=20, maximum_nodes=20)
+    before = cluster.job(job_id).priority
+    cluster.tick(86400)
+    assert cluster.job(job_id).priority == before - 1 + 142
+    assert cluster.machine.priority_factors(cluster.job(job_id), cluster.now).age == 142
+
+
+def test_het_components_start_together_or_not_at_all(cluster: Cluster) -> None:
+    parts = tuple(cluster.submission(tasks=count, partition="cpu") for count in (16, 32))
+    cluster.tell(Submit(cluster.now, ALICE, parts))
+    assert cluster.answer() == Accepted((1, 2))
+    assert [(cluster.job(each).het_job_id, cluster.job(each).het_job_offset) for each in (1, 2)] == [(1, 0), (1, 1)]
+    assert cluster.job(1).het_components == (1, 2)
+    cluster.plan()
+    assert cluster.launched() in ([1, 2], [])
+
+
+def test_het_job_is_refused_whole(cluster: Cluster) -> None:
+    parts = (cluster.submission(), cluster.submission(partition="nope"))
+    cluster.tell(Submit(cluster.now, ALICE, parts))
+    assert cluster.refusal() is Errno.INVALID_PARTITION_NAME
+    assert not cluster.machine.jobs
+
+
+def test_too_many_jobs() -> None:
+    cluster = Cluster(small_site(maximum_job_count=5))
+    cluster.submit(array="0-3")
+    cluster.submit()
+    cluster.try_submit()
+    assert cluster.refusal() is Errno.MAX_JOB_COUNT
+
+
+def test_a_trial_leaves_no_trace(cluster: Cluster) -> None:
+    event = Submit(cluster.now, ALICE, (cluster.submission(tasks=4),), will_run_only=True)
+    assert [type(effect) for effect in cluster.tell(event)] == [Accepted]
+    found = cluster.machine.trial(event)
+    assert not isinstance(found, Refused)
+    assert found[1].job_id == 1
+    assert not cluster.machine.jobs
+    assert cluster.submit() == 1
+    assert cluster.job(1).priority == 4294901760
+
+
+def test_every_error_has_words() -> None:
+    assert set(MESSAGES) == set(Errno)
+    assert len(MESSAGES) == len(set(MESSAGES.values()))
+
+
+def test_job_ids_start_again_and_pass_over_those_in_use() -> None:
+    cluster = Cluster(small_site(maximum_job_id=3))
+    assert [cluster.submit() for _ in range(3)] == [1, 2, 3]
+    cluster.kill("2")
+    cluster.tick(400)
+    assert 2 not in cluster.machine.jobs
+    assert cluster.submit() == 2
+
+
+def test_restored_machine_goes_on_counting(cluster: Cluster) -> None:
+    cluster.submit()
+    cluster.submit()
+    machine: Machine = cluster.restarted()
+    cluster.machine = machine
+    assert cluster.submit() == 3
+    assert cluster.job(3).priority == 4294901758
