@@ -138,6 +138,7 @@ class Forecast:
             self.inventory.release(held.allocation)
         if held.end <= self.now:
             return True
+        self.bounds.forget()
         first, last = self.profile.at(self.now), self.profile.at(held.end)
         if held.bits is not None:
             self.profile.give_whole(first, last, held.bits)
@@ -286,12 +287,10 @@ class Forecast:
             first = profile.at(bound)
         levels = profile.idle[need.pool] if need.whole else profile.cpus[need.pool]
         wanted = need.needed_nodes if need.whole else need.needed_cpus
-        width = CHUNK
-        while first < profile.count and profile.times[first] <= latest:
-            stop = min(first + width, profile.count)
+        width, end = CHUNK, int(profile.times[: profile.count].searchsorted(latest, side="right"))
+        while first < end:
+            stop = min(first + width, end)
             for index, last, bits in self._promising(need, levels, wanted, first, stop, limit):
-                if profile.times[index] > latest:
-                    return None
                 booking = self._check(row, need, index, last, bits, limit)
                 if booking is not None:
                     if comparable:
@@ -391,6 +390,7 @@ class Forecast:
         """Undo ``book`` from ``since`` on."""
         if booking.end <= since:
             return
+        self.bounds.forget()
         profile, placement = self.profile, booking.placement
         first, last = profile.at(max(booking.start, since)), profile.at(booking.end)
         if placement.amounts is None:
@@ -409,15 +409,15 @@ class Forecast:
             self.give_back(booking, self.now)
         return bool(bookings)
 
-    def may_fit_now(self, booking: Booking) -> bool:
-        """Whether enough is free at this moment; not whether it stays so long enough."""
-        index, need = self.profile.at(self.now), booking.need
+    def may_fit_now(self, booking: Booking, index: int) -> bool:
+        """Whether enough is free at this moment, which is segment ``index``; not whether it stays so long enough."""
+        need = booking.need
         if need.whole:
-            return int(self.profile.idle[need.pool, index]) >= need.needed_nodes
-        return int(self.profile.cpus[need.pool, index]) >= need.needed_cpus
+            return bool(self.profile.idle[need.pool, index] >= need.needed_nodes)
+        return bool(self.profile.cpus[need.pool, index] >= need.needed_cpus)
 
     def fits_now(self, row: PendingRow) -> bool:
-        """Whether the record, which has no promise at the moment, could start now."""
+        """Whether the record could start now beside everything that is booked."""
         return self.find(row, self.needs(row)[0], latest=self.now) is not None
 
     def promise_again(self, row: PendingRow, bookings: list[Booking]) -> None:

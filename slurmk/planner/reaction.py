@@ -9,12 +9,12 @@ priority in their place and moves promises forward.
 from __future__ import annotations
 
 from slurmk.model.job import Allocation
-from slurmk.planner.forecast import Booking, Forecast
+from slurmk.planner.forecast import Forecast
 from slurmk.planner.queue import in_order
 from slurmk.planner.snapshot import PendingRow, Plan, RunningRow, Snapshot
 
 OFFERS = 64
-"""Waiting jobs that freed capacity is offered to in one reaction: about 0.3 ms each at the worst."""
+"""Waiting jobs that freed capacity is offered to in one reaction: 0.1 to 0.3 ms each."""
 
 
 def react(forecast: Forecast, snapshot: Snapshot) -> Plan | None:
@@ -40,7 +40,6 @@ def react(forecast: Forecast, snapshot: Snapshot) -> Plan | None:
     freed |= _gone(forecast, snapshot)
     new = _pending(forecast, snapshot)
     if freed:
-        forecast.bounds.forget()
         _offer(forecast, snapshot)
     for row in in_order(snapshot, new):
         forecast.decide(row)
@@ -105,14 +104,29 @@ def _gone(forecast: Forecast, snapshot: Snapshot) -> bool:
 
 def _offer(forecast: Forecast, snapshot: Snapshot) -> None:
     """Let waiting jobs start now that fit beside everything promised, in order."""
-    rows = [row for row in snapshot.pending if row.job_id in forecast.promised and row.eligible_time <= forecast.now]
+    now = forecast.now
+    index = forecast.profile.at(now)
+    promised = forecast.promised
+    rows = [
+        row
+        for row in snapshot.pending
+        if row.job_id in promised and row.eligible_time <= now and forecast.may_fit_now(promised[row.job_id][0], index)
+    ]
     offers = 0
     for row in in_order(snapshot, rows):
-        bookings: list[Booking] = forecast.promised[row.job_id]
-        if not forecast.may_fit_now(bookings[0]):
+        bookings = promised[row.job_id]
+        if not forecast.may_fit_now(bookings[0], index):
             continue
         offers += 1
         if offers > OFFERS:
             return
-        forecast.withdraw(row.job_id)
-        forecast.decide(row) if forecast.fits_now(row) else forecast.promise_again(row, bookings)
+        own_is_in_the_way = bookings[0].start < now + row.time_limit
+        if forecast.fits_now(row):
+            forecast.withdraw(row.job_id)
+            forecast.decide(row)
+        elif own_is_in_the_way:
+            forecast.withdraw(row.job_id)
+            if forecast.fits_now(row):
+                forecast.decide(row)
+            else:
+                forecast.promise_again(row, bookings)

@@ -12,11 +12,13 @@ import json
 import random
 import resource
 import time
+from dataclasses import replace
 
 import numpy as np
 
 from slurmk.model.job import Allocation, NodeShare
-from slurmk.planner.plan import plan
+from slurmk.planner.forecast import Forecast
+from slurmk.planner.plan import forecast, plan, plan_starts
 from slurmk.planner.snapshot import Demand, NodeTable, PartitionRow, PendingRow, RunningRow, Snapshot
 
 NOW = 1_800_000_000
@@ -105,6 +107,8 @@ def measure(jobs: int, nodes: int, seed: int, repeat: int) -> dict[str, object]:
         made = plan(snapshot)
         walls.append(time.perf_counter() - wall)
         cpus.append(time.process_time() - cpu)
+    kept = forecast(snapshot)
+    submission, completion, started = react(snapshot, kept)
     planned = [outlook.start_time for outlook in made.outlooks.values() if outlook.start_time is not None]
     return {
         "seconds": round(min(walls), 4),
@@ -114,11 +118,28 @@ def measure(jobs: int, nodes: int, seed: int, repeat: int) -> dict[str, object]:
         "nodes": nodes,
         "planned": len(planned),
         "started": len(made.starts),
+        "reaction_to_submission_seconds": submission,
+        "reaction_to_completion_seconds": completion,
+        "started_by_completion": started,
         "distinct_demands": len({(row.demand, row.time_limit) for row in snapshot.pending}),
         "last_start_days": round((max(planned, default=NOW) - NOW) / 86400, 2),
         "mean_start_days": round((sum(planned) / max(len(planned), 1) - NOW) / 86400, 3),
         "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
     }
+
+
+def react(snapshot: Snapshot, kept: Forecast) -> tuple[float, float, int]:
+    """Seconds from a new snapshot to its starts: for a submission, and for the end of a running job; jobs started."""
+    new = PendingRow(1, demand(tasks=1), ("batch",), 1, snapshot.time, 600, 1000)
+    submitted = replace(snapshot, pending=(*snapshot.pending, new))
+    begin = time.perf_counter()
+    made = plan_starts(submitted, kept)
+    submission = time.perf_counter() - begin
+    ended = replace(submitted, running=snapshot.running[1:])
+    begin = time.perf_counter()
+    made = plan_starts(ended, kept)
+    completion = time.perf_counter() - begin
+    return round(submission, 5), round(completion, 5), len(made.starts) if made else -1
 
 
 def main() -> None:
