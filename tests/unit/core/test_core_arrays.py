@@ -1,0 +1,114 @@
+"""Arrays: one record until an element starts or is changed; limits on what runs; selections of elements."""
+
+from __future__ import annotations
+
+import pytest
+from core_story import ROOT, Cluster, small_site
+
+from slurmk.core.errors import Errno, SlurmError
+from slurmk.model.states import JobState, Reason
+
+
+def test_elements_become_jobs_as_they_start(cluster: Cluster) -> None:
+    array = cluster.submit(array="0-2")
+    assert len(cluster.machine.jobs) == 1
+    cluster.plan()
+    jobs = cluster.machine.jobs_of_array(array)
+    assert [(job.job_id, job.array_task_id) for job in jobs] == [(1, 2), (2, 0), (3, 1)]
+    assert all(job.state is JobState.RUNNING and not job.is_array for job in jobs)
+    assert len({job.sluid for job in jobs}) == 3
+    assert cluster.submit() == 4
+
+
+def test_no_more_run_than_the_limit(cluster: Cluster) -> None:
+    array = cluster.submit(array="0-9%2")
+    cluster.plan()
+    assert len(cluster.launched()) == 2
+    assert cluster.plan() == []
+    assert cluster.job(array).reason is Reason.JOB_ARRAY_TASK_LIMIT
+    cluster.run_to_end(2)
+    cluster.plan()
+    assert len(cluster.launched()) == 1
+    cluster.update(str(array), array_maximum_running=5)
+    cluster.plan()
+    assert len(cluster.launched()) == 3
+
+
+def test_cancelled_elements_leave_the_record(cluster: Cluster) -> None:
+    array = cluster.submit(array="0-5")
+    cluster.kill(f"{array}_1")
+    assert cluster.job(array).array_tasks == (range(1), range(2, 6))
+    cluster.kill(f"{array}_[2-3]")
+    assert cluster.job(array).array_tasks == (range(1), range(4, 6))
+    cluster.kill(f"{array}_[7-8]")
+    assert cluster.refusal() is Errno.INVALID_JOB_ID
+    cluster.kill(str(array))
+    assert cluster.job(array).state is JobState.CANCELLED
+    assert cluster.job(array).array_tasks == (range(1), range(4, 6))
+
+
+def test_the_number_of_an_array_means_all_of_it(cluster: Cluster) -> None:
+    array = cluster.submit(array="0-9%2")
+    cluster.plan()
+    cluster.kill(str(array))
+    assert {job.state for job in cluster.machine.jobs_of_array(array)} == {JobState.CANCELLED}
+    assert sorted(cluster.terminated()) == [2, 3]
+
+
+def test_a_changed_element_goes_its_own_way(cluster: Cluster) -> None:
+    array = cluster.submit(array="0-3")
+    cluster.update(f"{array}_2", comment="x")
+    (element,) = cluster.machine.select(f"{array}_2")
+    assert (element.job_id, element.array_task_id, element.request.comment) == (2, 2, "x")
+    assert cluster.job(array).array_tasks == (range(2), range(3, 4))
+    cluster.hold(f"{array}_[0-1]")
+    held = [job for job in cluster.machine.jobs_of_array(array) if job.priority == 0]
+    assert [job.array_task_id for job in held] == [0, 1]
+    cluster.hold(str(array))
+    cluster.plan()
+    assert cluster.launched() == []
+    cluster.release_hold(str(array), ROOT)
+    cluster.plan()
+    assert len(cluster.launched()) == 4
+
+
+def test_elements_stay_in_memory_while_others_wait(cluster: Cluster) -> None:
+    array = cluster.submit(array="0-1%1")
+    cluster.plan()
+    cluster.run_to_end(2)
+    cluster.tick(1000)
+    assert 2 in cluster.machine.jobs
+    cluster.plan()
+    cluster.run_to_end(array)
+    cluster.tick(1000)
+    cluster.tick(1000)
+    assert not cluster.machine.jobs
+
+
+def test_a_restart_keeps_the_count_of_what_runs(cluster: Cluster) -> None:
+    cluster.submit(array="0-9%2")
+    cluster.plan()
+    cluster.machine = cluster.restarted()
+    cluster.plan()
+    assert cluster.launched() == []
+    cluster.run_to_end(2)
+    cluster.plan()
+    assert len(cluster.launched()) == 1
+
+
+@pytest.mark.parametrize("text", ["", "x", "1_", "1_[", "1_[a]", "1_[3-1]", "1.x", "1+", "99999999999999", "-1", "1_[0-5:0]", "²"])
+def test_selections_without_meaning(cluster: Cluster, text: str) -> None:
+    with pytest.raises(SlurmError):
+        cluster.machine.select(text)
+
+
+def test_a_huge_selection_is_cheap(cluster: Cluster) -> None:
+    array = cluster.submit(array="0-3")
+    assert [job.job_id for job in cluster.machine.select(f"{array}_[0-4000000000]")] == [array]
+
+
+def test_array_size_is_limited() -> None:
+    cluster = Cluster(small_site(maximum_array_size=11))
+    cluster.try_submit(array="0-11")
+    assert cluster.refusal() is Errno.INVALID_ARRAY
+    cluster.submit(array="0-10")
