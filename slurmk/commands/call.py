@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
-
-from accounting.store import Store
+from typing import TYPE_CHECKING, Protocol
 
 from bridge.launcher import JobFiles
 from slurmk.core.effects import Accepted, Refused
 from slurmk.core.events import Caller, Event
-from slurmk.core.machine import Machine
 from slurmk.model.job import Job
+
+if TYPE_CHECKING:
+    from accounting.store import Store
+
+    from slurmk.core.machine import Machine
 
 VERSION_TEXT = "slurm 26.05.5 (slurmk 0.1.0)"
 """What ``--version`` prints: clients read the first number."""

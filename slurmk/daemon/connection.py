@@ -10,10 +10,13 @@ A connection whose HELLO says ``stepd`` is handed to the launcher.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
+import socket
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
 
 from slurmk import wire
 from slurmk.commands.call import Call, Output, Unreadable
@@ -27,6 +30,9 @@ REQUEST_BYTES = 48 * 1024 * 1024
 UNFINISHED_PER_USER = 256
 UNFINISHED_BYTES = 256 * 1024 * 1024
 """Bytes of all incomplete requests together."""
+
+LONGEST_ADDRESS = 107
+"""Bytes of a Unix socket's path that fit the kernel's address (unix(7))."""
 
 PIECE = 256 * 1024
 """Bytes of output that are gathered into one frame."""
@@ -341,6 +347,25 @@ class CommandOutput:
         self._size = 0
         for start in range(0, len(data), 8 * PIECE):
             self._connection.send(wire.encode(self._kind, data[start : start + 8 * PIECE]))
+
+
+def listen(path: Path) -> socket.socket:
+    """A Unix socket at that path that everyone may connect to, in the place of one that a dead controller left."""
+    with contextlib.suppress(FileNotFoundError):
+        path.unlink()
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    address = os.fsencode(path)
+    if len(address) <= LONGEST_ADDRESS:
+        listening.bind(address)
+    else:
+        folder = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            listening.bind(b"/proc/self/fd/%d/%b" % (folder, os.fsencode(path.name)))
+        finally:
+            os.close(folder)
+    path.chmod(0o666)
+    listening.setblocking(False)
+    return listening
 
 
 def _bytes(text: str) -> bytes:

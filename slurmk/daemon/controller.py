@@ -8,7 +8,6 @@ import logging
 import os
 import resource
 import signal
-import socket
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -27,7 +26,7 @@ from slurmk.core.events import Caller, Event, JobSelection, Kill, NodeChanged, P
 from slurmk.core.machine import Machine
 from slurmk.daemon.committed import Committed
 from slurmk.daemon.committer import Committer
-from slurmk.daemon.connection import Doorkeeper
+from slurmk.daemon.connection import Doorkeeper, listen
 from slurmk.daemon.engine import Answers, Engine, with_secret
 from slurmk.daemon.identity import Identities, group_name, groups_of
 from slurmk.daemon.launching import Launching
@@ -40,9 +39,6 @@ from slurmk.planner.plan import plan
 from slurmk.planner.snapshot import Plan, Snapshot
 
 log = logging.getLogger(__name__)
-
-LONGEST_ADDRESS = 107
-"""Bytes of a Unix socket's path that fit the kernel's address (unix(7))."""
 
 SPARE_FILES = 256
 """File descriptors that connections leave to everything else."""
@@ -247,25 +243,6 @@ class Daemon:
     def _files_now(self, job: Job) -> JobFiles:
         key = job.array_job_id or job.job_id
         return self.engine.recent_files.get(key) or self._store.files(key)
-
-
-def listen(path: Path) -> socket.socket:
-    """A Unix socket at that path that everyone may connect to, in the place of one that a dead controller left."""
-    with contextlib.suppress(FileNotFoundError):
-        path.unlink()
-    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    address = os.fsencode(path)
-    if len(address) <= LONGEST_ADDRESS:
-        listening.bind(address)
-    else:
-        folder = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            listening.bind(b"/proc/self/fd/%d/%b" % (folder, os.fsencode(path.name)))
-        finally:
-            os.close(folder)
-    path.chmod(0o666)
-    listening.setblocking(False)
-    return listening
 
 
 def _raise_file_limit() -> int:

@@ -1,0 +1,307 @@
+"""The shim as a process: what it loads, what it sends, what it does with answers and without."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from slurmk import wire
+from slurmk.client import installation
+from slurmk.client.unreachable import CONNECT
+
+LOADED = {"_socket", "slurmk", "slurmk.wire", "slurmk.client", "slurmk.client.shim"}
+"""What a shim imports beyond what the bare interpreter has loaded."""
+
+
+@pytest.fixture(scope="session")
+def shims(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("shims")
+    return installation.install(directory).parent
+
+
+class Peer:
+    """A controller of one connection that does what the test says."""
+
+    def __init__(self, path: Path, behave: Callable[[socket.socket, dict[int, bytes]], None]) -> None:
+        self.frames: dict[int, bytes] = {}
+        self._listening = socket.socket(socket.AF_UNIX)
+        self._listening.bind(str(path))
+        self._listening.listen()
+        self._behave = behave
+        self.thread = threading.Thread(target=self._serve, daemon=True)
+        self.thread.start()
+
+    def _serve(self) -> None:
+        connection, _ = self._listening.accept()
+        with connection:
+            while wire.GO not in self.frames:
+                kind, payload = receive(connection)
+                self.frames[kind] = payload
+            with contextlib.suppress(OSError):
+                self._behave(connection, self.frames)
+
+    def close(self) -> None:
+        self._listening.close()
+
+
+def receive(connection: socket.socket) -> tuple[int, bytes]:
+    kind, length = wire.header(exactly(connection, 5))
+    return kind, exactly(connection, length)
+
+
+def exactly(connection: socket.socket, size: int) -> bytes:
+    data = b""
+    while len(data) < size:
+        piece = connection.recv(size - len(data))
+        if not piece:
+            raise EOFError
+        data += piece
+    return data
+
+
+@pytest.fixture
+def peer(tmp_path: Path) -> Iterator[Callable[..., Peer]]:
+    made = []
+
+    def make(*answers: bytes, behave: Callable[[socket.socket, dict[int, bytes]], None] | None = None) -> Peer:
+        one = Peer(tmp_path / "s", behave or (lambda connection, frames: connection.sendall(b"".join(answers))))
+        made.append(one)
+        return one
+
+    yield make
+    for one in made:
+        one.close()
+
+
+def run(
+    shims: Path,
+    tmp_path: Path,
+    command: str,
+    *arguments: str | bytes,
+    environment: dict[bytes, bytes] | None = None,
+    **options: object,
+) -> subprocess.CompletedProcess[bytes]:
+    own = {b"SLURMK_SOCKET": os.fsencode(tmp_path / "s"), **(environment or {})}
+    options = {"capture_output": True, "stdin": subprocess.DEVNULL, "timeout": 30, **options}
+    return subprocess.run([shims / "bin" / command, *arguments], env=own, **options)  # type: ignore[call-overload]
+
+
+def ended(code: int) -> bytes:
+    return wire.encode(wire.EXIT, b"%d" % code)
+
+
+def test_loads_next_to_nothing(shims: Path) -> None:
+    interpreter = (shims / "bin" / "sbatch").read_text().splitlines()[0][2:].split()[0]
+    program = (
+        "import sys; before = set(sys.modules); sys.path.insert(0, sys.argv[1])\n"
+        "from slurmk.client import shim\n"
+        "try: shim.connect(b'/nonexistent')\n"
+        "except OSError: pass\n"
+        "print(*sorted(set(sys.modules) - before))"
+    )
+    shown = subprocess.run([interpreter, "-ISE", "-c", program, shims / "lib"], capture_output=True, text=True, check=True)
+    assert set(shown.stdout.split()) <= LOADED
+
+
+def test_sends_what_was_typed_byte_for_byte(shims: Path, tmp_path: Path, peer: Callable[..., Peer]) -> None:
+    answering = peer(wire.encode(wire.OUTPUT, b"out\xff\n"), wire.encode(wire.ERROR, b"err\n"), ended(7))
+    folder = tmp_path / os.fsdecode(b"f\xff older")
+    folder.mkdir()
+    done = run(
+        shims, tmp_path, "sbatch", "--wrap", b"a\xff b", "", environment={b"ODD\xfe": b"\xff=\n", b"LANG": b"C"}, cwd=folder
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (7, b"out\xff\n", b"err\n")
+    frames = answering.frames
+    assert frames[wire.HELLO] == b"1 sbatch"
+    assert wire.unpack_strings(frames[wire.ARGUMENTS]) == [b"--wrap", b"a\xff b", b""]
+    assert frames[wire.DIRECTORY] == os.fsencode(folder)
+    environment = wire.unpack_strings(frames[wire.ENVIRONMENT])
+    assert b"ODD\xfe=\xff=\n" in environment
+    assert not [entry for entry in environment if entry.startswith(b"LC_CTYPE")], "Python's own addition"
+    facts = dict(entry.split(b"=", 1) for entry in wire.unpack_strings(frames[wire.FACTS]))
+    assert 0 <= int(facts[b"umask"], 8) <= 0o777
+    assert facts[b"host"] == os.fsencode(os.uname().nodename)
+    assert facts[b"tty"] == b""
+    assert b"columns" not in facts
+
+
+def test_huge_environment_and_arguments(shims: Path, tmp_path: Path, peer: Callable[..., Peer]) -> None:
+    answering = peer(ended(0))
+    environment = {b"NAME_%d" % number: b"x" * 100 for number in range(10_000)}
+    assert run(shims, tmp_path, "sbatch", "y" * 100_000, environment=environment).returncode == 0
+    assert len(wire.unpack_strings(answering.frames[wire.ENVIRONMENT])) == 10_001
+    assert wire.unpack_strings(answering.frames[wire.ARGUMENTS]) == [b"y" * 100_000]
+
+
+def test_reads_files_and_input_for_the_controller(shims: Path, tmp_path: Path, peer: Callable[..., Peer]) -> None:
+    (tmp_path / "script").write_bytes(b"#!/bin/sh\n\xff" + b"z" * 100_000)
+    asked: list[tuple[int, bytes]] = []
+
+    def behave(connection: socket.socket, frames: dict[int, bytes]) -> None:
+        for kind, question in (
+            (wire.READ, b"1000000 script"),
+            (wire.READ, b"7 script"),
+            (wire.READ, b"100 not there"),
+            (wire.READ, b"100 ."),
+            (wire.READ_INPUT, b"100"),
+        ):
+            connection.sendall(wire.encode(kind, question))
+            asked.append(receive(connection))
+        connection.sendall(ended(0))
+
+    peer(behave=behave)
+    assert run(shims, tmp_path, "sbatch", cwd=tmp_path, stdin=None, input=b"from stdin").returncode == 0
+    assert asked[0] == (wire.CONTENT, b"#!/bin/sh\n\xff" + b"z" * 100_000)
+    assert asked[1] == (wire.CONTENT, b"#!/bin/")
+    assert asked[2] == (wire.UNREADABLE, b"2 No such file or directory")
+    assert asked[3] == (wire.UNREADABLE, b"21 Is a directory")
+    assert asked[4] == (wire.CONTENT, b"from stdin")
+
+
+def test_becomes_another_program(shims: Path, tmp_path: Path, peer: Callable[..., Peer]) -> None:
+    program = [b"3", b"/bin/sh", b"-c", b'echo "$A"; exit 5', b"A=x=\xff", b"PATH=/bin"]
+    peer(wire.encode(wire.EXECUTE, wire.pack_strings(program)))
+    done = run(shims, tmp_path, "srun")
+    assert (done.returncode, done.stdout) == (5, b"x=\xff\n")
+
+
+def test_says_when_it_cannot_become_it(shims: Path, tmp_path: Path, peer: Callable[..., Peer]) -> None:
+    peer(wire.encode(wire.EXECUTE, wire.pack_strings([b"1", b"/nonexistent"])))
+    done = run(shims, tmp_path, "srun")
+    assert (done.returncode, done.stderr) == (1, b"srun: error: /nonexistent: No such file or directory\n")
+
+
+@pytest.mark.parametrize(
+    "answer", [b"", b"\x14\0\0\0\x09abc", wire.encode(wire.OUTPUT, b"x"), b"\xff\0\0\0\0", b"\x14\xff\xff\xff\xff"]
+)
+def test_no_exit_code_is_a_failure(shims: Path, tmp_path: Path, peer: Callable[..., Peer], answer: bytes) -> None:
+    peer(answer)
+    done = run(shims, tmp_path, "sbatch", "--wrap", "true")
+    assert done.returncode == 1
+    assert done.stderr == b"sbatch: error: Batch job submission failed: Zero Bytes were transmitted or received\n"
+
+
+def test_broken_pipe_ends_it_as_it_does_any_program(shims: Path, tmp_path: Path, peer: Callable[..., Peer]) -> None:
+    peer(*[wire.encode(wire.OUTPUT, b"line\n" * 100_000)] * 10, ended(0))
+    command = f"{shims}/bin/squeue | head -1; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(
+        ["bash", "-c", command],
+        env={"SLURMK_SOCKET": str(tmp_path / "s"), "PATH": os.environ["PATH"]},
+        capture_output=True,
+        timeout=30,
+    )
+    assert done.stdout == b"line\n141\n"
+    assert done.stderr == b""
+
+
+def test_closed_and_full_standard_output(shims: Path, tmp_path: Path, peer: Callable[..., Peer]) -> None:
+    peer(wire.encode(wire.OUTPUT, b"lost\n"), wire.encode(wire.ERROR, b"seen\n"), ended(0))
+    environment = {"SLURMK_SOCKET": str(tmp_path / "s")}
+    closed = subprocess.run(["/bin/sh", "-c", f"{shims}/bin/squeue >&-"], env=environment, capture_output=True, timeout=30)
+    assert (closed.returncode, closed.stderr) == (0, b"seen\n")
+    (tmp_path / "s").unlink()
+    peer(wire.encode(wire.OUTPUT, b"lost\n"), ended(0))
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run([shims / "bin" / "squeue"], env=environment, stdout=full, stderr=subprocess.PIPE, timeout=30)
+    assert (done.returncode, done.stderr) == (1, b"squeue: error: standard output: No space left on device\n")
+
+
+def test_interrupt_kills_without_a_word(shims: Path, tmp_path: Path, peer: Callable[..., Peer]) -> None:
+    reached = threading.Event()
+
+    def behave(connection: socket.socket, frames: dict[int, bytes]) -> None:
+        reached.set()
+        connection.recv(1)
+
+    peer(behave=behave)
+    process = subprocess.Popen(
+        [shims / "bin" / "srun"], env={"SLURMK_SOCKET": str(tmp_path / "s")}, stderr=subprocess.PIPE, start_new_session=True
+    )
+    assert reached.wait(10)
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=10)[1] == b""
+    assert process.returncode == -signal.SIGINT
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments", "code", "text"),
+    [
+        ("sbatch", ["--wrap", "true"], 1, f"sbatch: error: Batch job submission failed: {CONNECT}"),
+        ("srun", ["true"], 1, f"srun: error: Unable to allocate resources: {CONNECT}"),
+        ("squeue", [], 1, f"slurm_load_jobs error: {CONNECT}"),
+        ("sinfo", [], 1, f"slurm_load_partitions: {CONNECT}"),
+        (
+            "scancel",
+            ["1", "2"],
+            8,
+            "".join(f"scancel: error: Kill job error on job id {job}: {CONNECT}\n" for job in (1, 2)).rstrip(),
+        ),
+        ("scontrol", ["show", "node"], 1, f"slurm_load_node error: {CONNECT}"),
+        ("sprio", [], 255, f"Couldn't get priority factors from controller: {CONNECT}"),
+    ],
+)
+def test_no_controller_is_told_as_the_reference_tells_it(
+    shims: Path, tmp_path: Path, command: str, arguments: list[str], code: int, text: str
+) -> None:
+    done = run(shims, tmp_path, command, *arguments)
+    assert (done.returncode, done.stdout, done.stderr.decode()) == (code, b"", text + "\n")
+
+
+def test_no_controller_and_yet_a_version(shims: Path, tmp_path: Path) -> None:
+    assert run(shims, tmp_path, "sinfo", "--version").stdout == b"slurm 26.05.5 (slurmk 0.1.0)\n"
+    pinged = run(shims, tmp_path, "scontrol", "ping")
+    assert pinged.returncode == 1
+    assert pinged.stdout.startswith(b"Slurmctld(primary) at %b is DOWN\n" % os.fsencode(os.uname().nodename))
+
+
+def test_waits_for_a_controller_that_comes_back(shims: Path, tmp_path: Path, peer: Callable[..., Peer]) -> None:
+    left = socket.socket(socket.AF_UNIX)
+    left.bind(str(tmp_path / "s"))  # what a killed controller leaves: a socket where nobody listens
+    process = subprocess.Popen([shims / "bin" / "squeue"], env={"SLURMK_SOCKET": str(tmp_path / "s")}, stderr=subprocess.PIPE)
+    time.sleep(0.3)
+    assert process.poll() is None
+    (tmp_path / "s").unlink()
+    peer(ended(0))
+    assert process.wait(10) == 0
+    left.close()
+
+
+def test_gives_up_after_the_time_that_was_set(shims: Path, tmp_path: Path) -> None:
+    environment = {b"SLURM_JOB_ID": b"5", b"SLURMK_CONNECT_TIMEOUT": b"0.3"}
+    began = time.monotonic()
+    done = run(shims, tmp_path, "squeue", environment=environment)
+    assert done.returncode == 1
+    assert 0.2 < time.monotonic() - began < 5
+
+
+def test_socket_path_longer_than_the_kernel_takes(shims: Path, tmp_path: Path) -> None:
+    folder = tmp_path / ("long" * 30)
+    folder.mkdir()
+    short = tmp_path / "short"
+    short.symlink_to(folder)
+    answering = Peer(short / "s", lambda connection, frames: connection.sendall(ended(3)))
+    done = run(shims, tmp_path, "squeue", environment={b"SLURMK_SOCKET": os.fsencode(folder / "s")})
+    answering.close()
+    assert done.returncode == 3
+
+
+def test_shim_of_an_interpreter_with_an_odd_path(tmp_path: Path, peer: Callable[..., Peer]) -> None:
+    folder = tmp_path / ("an 'odd' path" + "/long" * 20)
+    folder.mkdir(parents=True)
+    (folder / "python").symlink_to(os.path.realpath(sys._base_executable))  # type: ignore[attr-defined]
+    peer(ended(4))
+    installation.install(tmp_path / "d")
+    text = installation.script(str(folder / "python"), tmp_path / "d" / "lib", "squeue", tmp_path / "s")
+    installation.write(tmp_path / "squeue", text, 0o755)
+    assert text.startswith(b"#!/bin/sh\n")
+    assert subprocess.run([tmp_path / "squeue", "-h"], env={}, timeout=30).returncode == 4
