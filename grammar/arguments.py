@@ -6,9 +6,11 @@ matters to Slurm where an option is repeated; what a value means is for the row'
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 
 from grammar.errors import GrammarError
 
@@ -67,14 +69,12 @@ def parse_arguments(
     program's command line; otherwise options and operands may be mixed. ``--`` always ends the options. Long names may
     be shortened as far as they stay unique. Raises GrammarError with getopt's own message.
     """
-    table = tuple(options)
-    by_short = {option.short: option for option in table if option.short}
-    by_long = {name: option for option in table for name in option.names}
+    by_short, by_long = _index(options if isinstance(options, tuple) else tuple(options))
     given: list[Given] = []
     operands: list[str] = []
-    rest = list(arguments)
+    rest = deque(arguments)
     while rest:
-        word = rest.pop(0)
+        word = rest.popleft()
         if word == "--":
             operands += rest
             break
@@ -90,7 +90,34 @@ def parse_arguments(
     return given, operands
 
 
-def _long(command: str, table: dict[str, Option], word: str, rest: list[str]) -> Given:
+class _Identity:
+    """A table of options as a key that is compared by identity: tables are module constants, and hashing one is slow."""
+
+    __slots__ = ("options",)
+
+    def __init__(self, options: tuple[Option, ...]) -> None:
+        self.options = options
+
+    def __hash__(self) -> int:
+        return id(self.options)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Identity) and other.options is self.options
+
+
+def _index(options: tuple[Option, ...]) -> tuple[dict[str, Option], dict[str, Option]]:
+    return _indexed(_Identity(options))
+
+
+@lru_cache(maxsize=64)
+def _indexed(table: _Identity) -> tuple[dict[str, Option], dict[str, Option]]:
+    """The options by their short names, and by their long names in order."""
+    by_short = {option.short: option for option in table.options if option.short}
+    by_long = {name: option for option in table.options for name in option.names}
+    return by_short, {name: by_long[name] for name in sorted(by_long)}
+
+
+def _long(command: str, table: dict[str, Option], word: str, rest: deque[str]) -> Given:
     typed, equals, value = word[2:].partition("=")
     option = table.get(typed)
     if option is None:
@@ -106,11 +133,11 @@ def _long(command: str, table: dict[str, Option], word: str, rest: list[str]) ->
     if option.argument is Argument.REQUIRED and not equals:
         if not rest:
             raise GrammarError(f"{command}: option '--{typed}' requires an argument")
-        return Given(option, rest.pop(0))
+        return Given(option, rest.popleft())
     return Given(option, value if equals else None)
 
 
-def _short(command: str, table: dict[str, Option], letters: str, rest: list[str]) -> list[Given]:
+def _short(command: str, table: dict[str, Option], letters: str, rest: deque[str]) -> list[Given]:
     given: list[Given] = []
     while letters:
         letter, letters = letters[0], letters[1:]
@@ -123,7 +150,7 @@ def _short(command: str, table: dict[str, Option], letters: str, rest: list[str]
         if option.argument is Argument.REQUIRED and not letters:
             if not rest:
                 raise GrammarError(f"{command}: option requires an argument -- '{letter}'")
-            letters = rest.pop(0)
+            letters = rest.popleft()
         given.append(Given(option, letters or None))
         break
     return given
