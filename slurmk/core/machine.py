@@ -45,6 +45,7 @@ from slurmk.core.state import NodeUsage, Phase, State, Turn, limit_end, phase_of
 from slurmk.core.submission import submit, trial
 from slurmk.model.job import Job
 from slurmk.model.node import Node, Partition
+from slurmk.model.node_states import Condition
 from slurmk.model.site import Site
 from slurmk.model.states import JobState, Reason
 from slurmk.planner.build import SnapshotCache, Waiting, build_snapshot, pending_row
@@ -166,7 +167,11 @@ class Machine:
 
     def node_state(self, name: str) -> str:
         """The node's state as sinfo words it: idle, mixed, allocated, draining …"""
-        return nodes.state_word(self._state, name)
+        return self.node_condition(name).long
+
+    def node_condition(self, name: str) -> Condition:
+        """The node's state and flags with what its jobs make of them; it has the words for sinfo and scontrol."""
+        return nodes.condition(self._state, name)
 
     def may_change(self, caller: Caller, job: Job) -> bool:
         return may_change(caller, job)

@@ -12,6 +12,7 @@ from slurmk.core.events import NodeChanged, Reconfigure, UpdateNode, UpdateParti
 from slurmk.core.state import NodeUsage, Phase, State, Turn, phase_of
 from slurmk.core.transitions import lose_nodes
 from slurmk.model.node import Node, Partition
+from slurmk.model.node_states import Condition, condition_of
 from slurmk.model.states import NodeFlag, NodeState
 
 REASON_MISSING = "You must specify a reason when DOWNING or DRAINING a node. Request denied"
@@ -81,7 +82,7 @@ def _fail(node: Node) -> Node:
 
 
 def _down(node: Node) -> Node:
-    return replace(node, state=NodeState.DOWN)
+    return replace(node, state=NodeState.DOWN, flags=node.flags & ~NodeFlag.NO_RESPOND)
 
 
 def _resume(node: Node) -> Node:
@@ -201,8 +202,7 @@ def node_changed(turn: Turn, event: NodeChanged) -> None:
     old = state.nodes.get(event.node.name)
     if event.removed:
         if old is not None and old.state is not NodeState.DOWN:
-            reason = old.reason or NOT_RESPONDING
-            turn.save_node(replace(old, state=NodeState.DOWN, reason=reason, reason_time=old.reason_time or turn.now))
+            turn.save_node(_lost(old, turn.now))
             _end_jobs_on(turn, old.name, gone=True)
             turn.wake_planner()
         return
@@ -212,17 +212,28 @@ def node_changed(turn: Turn, event: NodeChanged) -> None:
     state.nodes[node.name] = node
     state.usage.setdefault(node.name, NodeUsage())
     _changed_shape(state, old, node)
+    if old is not None and (old.state, old.flags, old.reason) != (node.state, node.flags, node.reason):
+        turn.save_node(node)
     if old is None or _placement(old) != _placement(node):
         turn.wake_planner()
     if old is not None and node.state is NodeState.DOWN and old.state is not NodeState.DOWN:
-        turn.save_node(node)
         _end_jobs_on(turn, node.name)
+
+
+def _lost(node: Node, now: int) -> Node:
+    """A node out of sight; the flag tells it from one that an administrator set down."""
+    flags = node.flags | NodeFlag.NO_RESPOND
+    return replace(
+        node, state=NodeState.DOWN, flags=flags, reason=node.reason or NOT_RESPONDING, reason_time=node.reason_time or now
+    )
 
 
 def _merged(old: Node, reported: Node) -> Node:
     """What is seen of a node, with what administrators and the configuration said of it."""
-    if old.reason == NOT_RESPONDING:
-        old = replace(old, state=reported.state, reason="", reason_time=0)
+    if old.flags & NodeFlag.NO_RESPOND:
+        old = replace(old, state=reported.state)
+        if old.reason == NOT_RESPONDING:
+            old = replace(old, reason="", reason_time=0)
     return replace(
         reported,
         state=old.state if old.state is NodeState.DOWN else reported.state,
@@ -304,7 +315,7 @@ def restore(state: State, nodes: Iterable[Node], partitions: Iterable[Partition]
             state.nodes[saved.name] = replace(
                 node,
                 state=saved.state if saved.state in (NodeState.DOWN, NodeState.FUTURE) else node.state,
-                flags=node.flags | (saved.flags & _ADMINISTRATIVE),
+                flags=node.flags | (saved.flags & (_ADMINISTRATIVE | NodeFlag.NO_RESPOND)),
                 reason=saved.reason,
                 reason_time=saved.reason_time,
                 reason_user_id=saved.reason_user_id,
@@ -320,18 +331,9 @@ def restore(state: State, nodes: Iterable[Node], partitions: Iterable[Partition]
     state.refresh()
 
 
-def state_word(state: State, name: str) -> str:
-    """The node's state in sinfo's long words, without marks: idle, mixed, allocated, completing, drained, down …"""
+def condition(state: State, name: str, *, planned: bool = False) -> Condition:
+    """A node's state and flags with what its jobs make of them."""
     node = state.nodes[name]
     usage = state.usage.get(name) or NodeUsage()
-    busy = bool(usage.jobs - usage.completing)
-    if node.flags & NodeFlag.DRAIN or node.flags & NodeFlag.FAIL:
-        words = ("fail", "failing") if node.flags & NodeFlag.FAIL else ("drained", "draining")
-        return words[bool(usage.jobs)]
-    if node.state in (NodeState.DOWN, NodeState.UNKNOWN, NodeState.FUTURE):
-        return node.state.name.lower()
-    if usage.completing and not busy:
-        return "completing"
-    if not busy:
-        return "idle"
-    return "allocated" if usage.whole or usage.cpus >= node.cpus else "mixed"
+    used = node.cpus if usage.whole - usage.completing else usage.active_cpus
+    return condition_of(node, cpus_used=used, completing=bool(usage.completing), planned=planned)

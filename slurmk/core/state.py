@@ -68,6 +68,7 @@ class NodeUsage:
     jobs: set[int] = field(default_factory=set)
     whole: set[int] = field(default_factory=set)
     completing: set[int] = field(default_factory=set)
+    active_cpus: int = 0  # of jobs that are not completing
     sharing: set[int] = field(default_factory=set)  # jobs that allow oversubscription
     devices: dict[str, set[int]] = field(default_factory=dict)  # numbers of the devices in use, by kind
 
@@ -230,6 +231,8 @@ class State:
             usage = self.usage.setdefault(share.node, NodeUsage())
             usage.cpus += sign * share.cpus
             usage.memory += sign * share.memory
+            if not job.flags & JobFlag.COMPLETING:
+                usage.active_cpus += sign * share.cpus
             for gres in share.gres:
                 kind = f"{gres.name}:{gres.type}" if gres.type else gres.name
                 usage.gres[kind] = usage.gres.get(kind, 0) + sign * gres.count

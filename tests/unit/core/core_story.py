@@ -37,7 +37,8 @@ BOB = Caller(1001, "bob", False)
 def small_site(**changes: object) -> Site:
     """Four nodes of 8 CPUs with 4 GPUs each, four of 16 CPUs; partitions as those of the reference."""
     first = [
-        Node(f"n{i}", cpus=8, memory=16000, features=("a100", "ib"), gres=(GresCapacity("gpu", "a100", 4),)) for i in range(1, 5)
+        Node(f"n{i}", cpus=8, memory=16000, features=("a100", "ib"), gres=(GresCapacity("gpu", "a100", 4),))
+        for i in range(1, 5)
     ]
     second = [Node(f"n{i}", cpus=16, memory=32000, features=("cpu",)) for i in range(5, 9)]
     names = tuple(node.name for node in (*first, *second))

@@ -96,7 +96,9 @@ def test_a_restart_keeps_the_count_of_what_runs(cluster: Cluster) -> None:
     assert len(cluster.launched()) == 1
 
 
-@pytest.mark.parametrize("text", ["", "x", "1_", "1_[", "1_[a]", "1_[3-1]", "1.x", "1+", "99999999999999", "-1", "1_[0-5:0]", "²"])
+@pytest.mark.parametrize(
+    "text", ["", "x", "1_", "1_[", "1_[a]", "1_[3-1]", "1.x", "1+", "99999999999999", "-1", "1_[0-5:0]", "²"]
+)
 def test_selections_without_meaning(cluster: Cluster, text: str) -> None:
     with pytest.raises(SlurmError):
         cluster.machine.select(text)
