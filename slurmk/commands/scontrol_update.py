@@ -399,11 +399,11 @@ async def _update_job(
     identified = [value for key, value in pairs if _is_job_id(key)]
     rest = [(key, value) for key, value in pairs if not _is_job_id(key)]
     if identified:
-        names = [word for value in identified for word in _split_ids(value or "")]
+        names = [word for value in identified for word in split_ids(value or "")]
     else:
         wanted = next((value or "" for key, value in pairs if _abbreviates(key, "JobName", 4)), "")
         rest = [(key, value) for key, value in rest if not _abbreviates(key, "JobName", 4)]
-        names = [_own_name(job) for job in jobs_named(controller, call, wanted)]
+        names = [own_name(job) for job in jobs_named(controller, call, wanted)]
         if not names:
             raise Failure(f"scontrol: error: No jobs with name '{wanted}'")
     changes = _read(JOB_KEYS, rest, now, output, _UNKNOWN, _ALONE)
@@ -421,7 +421,8 @@ def _is_job_id(key: str) -> bool:
     return _abbreviates(key, "JobId", 3)
 
 
-def _split_ids(text: str) -> list[str]:
+def split_ids(text: str) -> list[str]:
+    """``12,13_[1,2]`` at the commas outside of brackets."""
     return [word for word in re.split(r",(?![^\[]*\])", text) if word] or [text]
 
 
@@ -463,7 +464,8 @@ def jobs_named(controller: Controller, call: Call, name: str) -> list[Job]:
     ]
 
 
-def _own_name(job: Job) -> str:
+def own_name(job: Job) -> str:
+    """A record as ``12`` or ``12_3``."""
     return f"{job.array_job_id}_{job.array_task_id}" if job.array_task_id is not None else str(job.job_id)
 
 

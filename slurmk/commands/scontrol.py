@@ -1,0 +1,605 @@
+"""scontrol: see and change what the controller knows (scontrol(1)).
+
+Keywords are a table; each may be shortened to the letters its row asks for, in any case. Without a keyword, commands
+are read from standard input, one a line.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import os
+import shlex
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from accounting.store import StoreError
+from grammar.arguments import Argument, Option, Status, parse_arguments
+from grammar.errors import GrammarError
+from slurmk.commands import scontrol_update
+from slurmk.commands.call import VERSION_TEXT, Call, Controller, Output, Unreadable
+from slurmk.commands.job_text import date_text, node_list
+from slurmk.commands.option_help import help_text
+from slurmk.commands.scontrol_job import show_job, show_step
+from slurmk.core.effects import Accepted, Refused
+from slurmk.core.errors import MESSAGES, Errno, SlurmError
+from slurmk.core.events import Event, Hold, JobSelection, Requeue, Suspend
+from slurmk.core.selection import name_of, parse
+from slurmk.model.job import Job
+from slurmk.model.states import JobFlag, JobState
+
+OPTIONS: tuple[Option, ...] = (
+    Option(("all",), "a"),
+    Option(("cluster", "clusters"), "M", Argument.REQUIRED, status=Status.ACCEPTED, note="there is one cluster"),
+    Option(("details",), "d"),
+    Option(("federation",), status=Status.ACCEPTED, note="there are no federations"),
+    Option(("future",), "F"),
+    Option(("help",), "h"),
+    Option(("hide",)),
+    Option(("json",), argument=Argument.OPTIONAL, status=Status.REFUSED, note="not yet"),
+    Option(("local",), status=Status.ACCEPTED, note="there are no federations"),
+    Option(("oneliner",), "o"),
+    Option(("quiet",), "Q"),
+    Option(("sibling",), status=Status.ACCEPTED, note="there are no federations"),
+    Option(("uid",), "u", Argument.REQUIRED, status=Status.REFUSED, note="use that user's own commands"),
+    Option(("usage",)),
+    Option(("verbose",), "v"),
+    Option(("version",), "V"),
+    Option(("yaml",), argument=Argument.OPTIONAL, status=Status.REFUSED, note="not yet"),
+)
+
+HELP: Mapping[str, str] = {
+    "all": "also hidden partitions",
+    "details": "more of each record",
+    "future": "also nodes that do not exist yet",
+    "hide": "no hidden partitions",
+    "oneliner": "a line for each record",
+}
+
+INPUT_LIMIT = 1 << 20
+"""Bytes of commands that are read from standard input."""
+
+WRITTEN_SCRIPT = 1 << 20
+"""Bytes of a batch script that can be handed over to be written to a file."""
+
+_ARGUMENT = 100_000
+"""Bytes of one argument that a program can be started with (Linux: 128 KiB)."""
+
+
+@dataclass(slots=True)
+class Session:
+    """One scontrol: who calls, and the switches that commands may set."""
+
+    call: Call
+    controller: Controller
+    output: Output
+    details: bool = False
+    one_line: bool = False
+    quiet: bool = False
+    show_all: bool = False
+    future: bool = False
+    ended: bool = field(default=False)
+
+    def say(self, text: str) -> int:
+        """A message on standard error, unless quiet; gives exit code 1."""
+        if not self.quiet:
+            self.output.error(text)
+        return 1
+
+
+Command = Callable[[Session, Sequence[str]], Awaitable[int]]
+
+
+async def run(call: Call, controller: Controller, output: Output) -> int:
+    """Answer one scontrol. The exit code is 1 after any error."""
+    try:
+        given, operands = parse_arguments("scontrol", OPTIONS, call.arguments, stop_at_operand=True)
+    except GrammarError as error:
+        output.error(f'{error}\nTry "scontrol --help" for more information\n')
+        return 1
+    session = Session(call, controller, output, show_all="SCONTROL_ALL" in call.environment)
+    for option in given:
+        name = option.name
+        if name in ("help", "usage"):
+            output.write(_help())
+            return 0
+        if name == "version":
+            output.write(VERSION_TEXT + "\n")
+            return 0
+        if name in ("json", "yaml", "uid"):
+            output.error(f"scontrol: error: --{name} is not part of slurmk yet\n")
+            return 1
+        attribute = _SWITCHES.get(name)
+        if attribute is not None:
+            setattr(session, *attribute)
+    if operands:
+        return await execute(session, operands)
+    return await _interactive(session)
+
+
+_SWITCHES: dict[str, tuple[str, bool]] = {
+    "all": ("show_all", True),
+    "hide": ("show_all", False),
+    "details": ("details", True),
+    "future": ("future", True),
+    "oneliner": ("one_line", True),
+    "quiet": ("quiet", True),
+}
+
+
+def _help() -> str:
+    words = ", ".join(keyword.name for keyword in KEYWORDS)
+    return help_text("scontrol", OPTIONS, HELP, "[COMMAND ...]") + f"\nCommands: {words}\n"
+
+
+async def _interactive(session: Session) -> int:
+    """Commands from standard input, each shown behind the prompt, as a terminal would show them."""
+    output = session.output
+    try:
+        text = (await output.read_input(INPUT_LIMIT)).decode(errors="surrogateescape")
+    except Unreadable as error:
+        output.error(f"scontrol: error: standard input: {error.text}\n")
+        return 1
+    code = 0
+    lines = text.split("\n")
+    for line in lines:
+        if line or line is not lines[-1]:
+            output.write(f"scontrol: {line}\n")
+        else:
+            output.write("scontrol: \n")
+            break
+        try:
+            words = shlex.split(line)
+        except ValueError as error:
+            output.error(f"scontrol: error: {error}\n")
+            code = 1
+            continue
+        if words:
+            code = await execute(session, words) or code
+        if session.ended:
+            break
+        await output.drain()
+    return code
+
+
+async def execute(session: Session, words: Sequence[str]) -> int:
+    """One command."""
+    typed, arguments = words[0], list(words[1:])
+    keyword = find_keyword(typed)
+    if keyword is None:
+        return session.say(f"invalid keyword: {typed}\n")
+    if len(arguments) < keyword.least:
+        return session.say(f"too few arguments for keyword:{typed}\n")
+    if keyword.most is not None and len(arguments) > keyword.most:
+        return session.say(f"too many arguments for keyword:{typed}\n")
+    return await keyword.run(session, arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class Keyword:
+    """A command of scontrol: the least letters of its name, and the least and most arguments."""
+
+    name: str
+    shortest: int
+    run: Command
+    least: int = 0
+    most: int | None = None
+
+
+def find_keyword(typed: str) -> Keyword | None:
+    """The keyword typed, perhaps shortened."""
+    lower = typed.lower()
+    return next((each for each in KEYWORDS if len(lower) >= each.shortest and each.name.startswith(lower)), None)
+
+
+# ---------------------------------------------------------------------------------------------- show
+
+
+async def _show(session: Session, arguments: Sequence[str]) -> int:
+    entity = arguments[0].lower()
+    rest = list(arguments[1:])
+    if entity in ("j", "jo", "job", "jobs") or (len(entity) >= 2 and "steps".startswith(entity)):
+        if len(rest) > 1:
+            return session.say("too many arguments for keyword:show\n")
+        name = rest[0] if rest else None
+        call, controller, output = session.call, session.controller, session.output
+        if entity.startswith("j"):
+            return await show_job(
+                name, call, controller, output, details=session.details, one_line=session.one_line, quiet=session.quiet
+            )
+        return await show_step(name, call, controller, output, details=session.details, one_line=session.one_line)
+    return await _show_other(session, arguments)
+
+
+async def _show_other(session: Session, arguments: Sequence[str]) -> int:
+    """Nodes, partitions, configuration …: a module of their own."""
+    try:
+        module = importlib.import_module("slurmk.commands.scontrol_show")
+    except ImportError:
+        return session.say(f"invalid entity:{arguments[0]} for keyword:show\n")
+    return int(await module.show(session, arguments))
+
+
+# ---------------------------------------------------------------------------------------------- jobs
+
+
+def _names(arguments: Iterable[str]) -> list[str]:
+    return [word for argument in arguments for word in scontrol_update.split_ids(argument)]
+
+
+def _selections(session: Session, names: Iterable[str]) -> tuple[dict[str, JobSelection], list[tuple[str, SlurmError]]]:
+    """What names mean, by name; and those that mean nothing."""
+    good: dict[str, JobSelection] = {}
+    bad: list[tuple[str, SlurmError]] = []
+    for name in names:
+        try:
+            selection = parse(name)
+            session.controller.machine.select(selection)
+            good[name] = selection
+        except SlurmError as error:
+            bad.append((name, error))
+    return good, bad
+
+
+async def _act(
+    session: Session, names: Sequence[str], event: Callable[[tuple[JobSelection, ...]], Event]
+) -> list[tuple[str, SlurmError, Job | None]]:
+    """Send the event for every name; the refusals in the order of the names."""
+    good, bad = _selections(session, names)
+    refusals: list[tuple[str, SlurmError, Job | None]] = [(name, error, None) for name, error in bad]
+    if good:
+        answers = await session.controller.apply(event(tuple(good.values())))
+        typed = {name_of(selection): name for name, selection in good.items()}
+        for answer in answers:
+            if isinstance(answer, Refused):
+                record = scontrol_update.waiting_record(session.controller, answer)
+                refusals.append((typed.get(answer.subject, answer.subject), answer.error, record))
+            else:
+                _notices(session, answer)
+    order = {name: position for position, name in enumerate(names)}
+    return sorted(refusals, key=lambda refusal: order.get(refusal[0], 0))
+
+
+def _notices(session: Session, answer: Accepted) -> None:
+    for notice in answer.notices:
+        session.say(f"{notice}\n")
+
+
+def _holding(release: bool, by_user: bool) -> Command:
+    async def run_hold(session: Session, arguments: Sequence[str]) -> int:
+        code = 0
+        for argument in arguments:
+            key, equals, wanted = argument.partition("=")
+            if equals and key.lower() in ("jobname", "name"):
+                found = scontrol_update.jobs_named(session.controller, session.call, wanted)
+                names = [scontrol_update.own_name(job) for job in found]
+            else:
+                names = scontrol_update.split_ids(argument)
+            if names:
+                code = await _hold(session, names, release, by_user) or code
+        return code
+
+    return run_hold
+
+
+async def _hold(session: Session, names: Sequence[str], release: bool, by_user: bool) -> int:
+    caller, now = session.call.caller, session.controller.now()
+    refusals = await _act(session, names, lambda selections: Hold(now, caller, selections, release=release, user_hold=by_user))
+    for name, error, job in refusals:
+        session.say(scontrol_update.error_line(name, error, job))
+    if refusals:
+        session.say(f"slurm_suspend error:{refusals[-1][1]}\n")
+    return 1 if refusals else 0
+
+
+async def _tell(session: Session, names: Sequence[str], event: Callable[[tuple[JobSelection, ...]], Event]) -> int:
+    refusals = await _act(session, names, event)
+    for name, error, job in refusals:
+        session.say(scontrol_update.error_line(name, error, job))
+    return 1 if refusals else 0
+
+
+def _requeueing(hold: bool) -> Command:
+    async def run_requeue(session: Session, arguments: Sequence[str]) -> int:
+        words = [word for word in arguments if "=" not in word]
+        states = [word.partition("=")[2].lower() for word in arguments if word.lower().startswith("state=")]
+        if any(state != "specialexit" for state in states):
+            return session.say("scontrol: error: Use only 'SpecialExit' as job state\n")
+        special = bool(states)
+        caller, now = session.call.caller, session.controller.now()
+        return await _tell(
+            session, _names(words), lambda selections: Requeue(now, caller, selections, hold=hold, special_exit=special)
+        )
+
+    return run_requeue
+
+
+def _suspending(resume: bool) -> Command:
+    async def run_suspend(session: Session, arguments: Sequence[str]) -> int:
+        caller, now = session.call.caller, session.controller.now()
+        refusals = await _act(session, _names(arguments), lambda selections: Suspend(now, caller, selections, resume=resume))
+        for name, error, job in refusals:
+            unknown = error.errno is Errno.INVALID_JOB_ID and name.replace("_", "").isdigit()
+            if unknown:  # what Slurm says of an unknown number here
+                session.say(f"Unexpected message received for job {name}\n")
+            else:
+                session.say(scontrol_update.error_line(name, error, job))
+        return 1 if refusals else 0
+
+    return run_suspend
+
+
+async def _top(session: Session, arguments: Sequence[str]) -> int:
+    """Refused: jobs keep the order of their priorities. The reasons come in the reference's order."""
+    good, bad = _selections(session, _names(arguments))
+    for name, error in bad:
+        session.say(scontrol_update.error_line(name, error, None))
+    for name, selection in good.items():
+        job = session.controller.machine.select(selection)[0]
+        errno = Errno.NOT_SUPPORTED if job.pending else Errno.JOB_NOT_PENDING
+        if not session.call.caller.operator:
+            errno = Errno.ACCESS_DENIED
+        session.say(scontrol_update.error_line(name, SlurmError(errno), None))
+    return 1
+
+
+async def _update(session: Session, arguments: Sequence[str]) -> int:
+    return await scontrol_update.update(arguments, session.call, session.controller, session.output, quiet=session.quiet)
+
+
+async def _wait_job(session: Session, arguments: Sequence[str]) -> int:
+    """Returns when the job's nodes are ready."""
+    name, controller, output = arguments[0], session.controller, session.output
+    try:
+        selection = parse(name)
+    except SlurmError:
+        return session.say(f"Invalid job_id {name}")
+    try:
+        job: Job | None = controller.machine.select(selection)[0]
+    except SlurmError:
+        return session.say(f"scontrol: Problem running job {name}\n")
+    while job is not None and (job.pending or job.flags & JobFlag.CONFIGURING):
+        job = await controller.job_changed(job.job_id)
+    if job is None or job.state not in (JobState.RUNNING, JobState.SUSPENDED):
+        return session.say(f"scontrol: Job {name} no longer running\n")
+    output.error(f"scontrol: Nodes are ready for job {name}\n")
+    return 0
+
+
+async def _notify(session: Session, arguments: Sequence[str]) -> int:
+    """Refused, with the reference's reasons first: there is no way into a job's output yet."""
+    try:
+        job = session.controller.machine.select(arguments[0])[0]
+    except SlurmError as error:
+        return session.say(f"job notify failure: {error}\n")
+    errno = Errno.NOT_SUPPORTED
+    if not session.controller.machine.may_change(session.call.caller, job):
+        errno = Errno.USER_ID_MISSING
+    elif job.state.finished:
+        errno = Errno.ALREADY_DONE
+    return session.say(f"job notify failure: {SlurmError(errno)}\n")
+
+
+async def _completing(session: Session, arguments: Sequence[str]) -> int:
+    """Jobs that are ending, and where."""
+    now = int(session.controller.now())
+    for job in session.controller.machine.holding():
+        if job.flags & JobFlag.COMPLETING and job.allocation:
+            spent = max(0, now - job.end_time)
+            clock = f"{spent // 3600:02}:{spent // 60 % 60:02}:{spent % 60:02}"
+            end = date_text(job.end_time, "Unknown")
+            nodes = node_list(job.allocation.nodes)
+            session.output.write(f"JobId={job.job_id} EndTime={end} CompletingTime={clock} Nodes(COMPLETING)={nodes} \n")
+    return 0
+
+
+# ---------------------------------------------------------------------------------------------- batch scripts
+
+
+async def _write(session: Session, arguments: Sequence[str]) -> int:
+    what = arguments[0].lower()
+    if what == "config":
+        return session.say("scontrol: error: write config is not part of slurmk yet\n")
+    if what != "batch_script":
+        return session.say(f"invalid write argument:{arguments[0]}\n")
+    if len(arguments) < 2:
+        return 0
+    return await _write_script(session, arguments[1], arguments[2] if len(arguments) > 2 else None)
+
+
+async def _write_script(session: Session, name: str, path: str | None) -> int:
+    """The script of the caller's own job, or of any for operators; the exit code is 0 unless the id makes no sense."""
+    machine = session.controller.machine
+    try:
+        selection = parse(name)
+    except SlurmError:
+        return session.say(f"scontrol: fatal: Bad job/step specified: {name}: JobID can not be zero\n")
+    try:
+        job = machine.select(selection)[0]
+        if not machine.may_change(session.call.caller, job):
+            raise SlurmError(Errno.USER_ID_MISSING)
+        if not job.batch:
+            raise SlurmError(Errno.JOB_SCRIPT_MISSING)
+        script = await _script_of(session, job)
+    except SlurmError as error:
+        session.say(f"job script retrieval failed: {error}\n")
+        return 0
+    if path == "-":
+        session.output.write(script)
+        return 0
+    target = path or f"slurm-{job.job_id}.sh"
+    if len(script) > WRITTEN_SCRIPT:
+        return session.say(
+            f"failed to open file `{target}`: the script is too large to be handed over; write it to - instead\n"
+        )
+    _have_written(session, script, target, f"batch script for job {name} written to {target}")
+    return 0
+
+
+async def _script_of(session: Session, job: Job) -> bytes:
+    try:
+        files = await asyncio.to_thread(session.controller.store.files, job.array_job_id or job.job_id)
+    except (StoreError, KeyError) as error:
+        raise SlurmError(Errno.JOB_SCRIPT_MISSING) from error
+    if files is None:
+        raise SlurmError(Errno.JOB_SCRIPT_MISSING)
+    return files.script
+
+
+_WRITER = """\
+target=$1; said=$2; quiet=$3; shift 3
+if [ -d "$target" ]; then why="Is a directory"
+elif { for part; do printf %s "$part"; done > "$target"; } 2>/dev/null; then
+  chmod u=rw,go= "$target"; [ "$quiet" ] || printf '%s\\n' "$said"; exit 0
+elif [ ! -d "$(dirname -- "$target")" ]; then why="No such file or directory"
+else why="Permission denied"
+fi
+printf 'failed to open file `%s`: %s\\n' "$target" "$why" >&2
+"""
+"""Run by the caller's own process: the controller never writes where a user says."""
+
+
+def _have_written(session: Session, script: bytes, target: str, said: str) -> None:
+    text = script.decode(errors="surrogateescape")
+    parts = [text[start : start + _ARGUMENT // 4] for start in range(0, len(text), _ARGUMENT // 4)]
+    if target.startswith("-"):
+        target = f"./{target}"
+    arguments = ["/bin/sh", "-c", _WRITER, "scontrol", target, said, "1" if session.quiet else "", *parts]
+    session.output.execute(arguments, {"PATH": session.call.environment.get("PATH", os.defpath)})
+
+
+# ---------------------------------------------------------------------------------------------- the controller
+
+
+async def _ping(session: Session, arguments: Sequence[str]) -> int:
+    session.output.write(f"Slurmctld(primary) at {os.uname().nodename} is UP\n")
+    return 0
+
+
+async def _version(session: Session, arguments: Sequence[str]) -> int:
+    session.output.write(VERSION_TEXT + "\n")
+    return 0
+
+
+async def _shutdown(session: Session, arguments: Sequence[str]) -> int:
+    if not session.call.caller.operator:
+        return session.say(f"slurm_shutdown error:{SlurmError(Errno.USER_ID_MISSING)}\n")
+    session.controller.shutdown(end_jobs=False)
+    return 0
+
+
+async def _reconfigure(session: Session, arguments: Sequence[str]) -> int:
+    if not session.call.caller.operator:
+        return session.say(f"slurm_reconfigure error:{SlurmError(Errno.USER_ID_MISSING)}\n")
+    return session.say(
+        "slurm_reconfigure error:the configuration is read when the controller starts; restart it (jobs go on running)\n"
+    )
+
+
+async def _errnumstr(session: Session, arguments: Sequence[str]) -> int:
+    if len(arguments) != 1:
+        return session.say("one arguments required for keyword:errnumstr\n")
+    if not arguments[0].isascii() or not arguments[0].isdigit() or len(arguments[0]) > 9:
+        return session.say("numeric arguments required for keyword:errnumstr\n")
+    number = int(arguments[0])
+    known = {int(errno): text for errno, text in MESSAGES.items()}
+    session.output.write(f"{known.get(number) or os.strerror(number)}\n")
+    return 0
+
+
+async def _create(session: Session, arguments: Sequence[str]) -> int:
+    if not arguments:
+        return session.say("too few arguments for create keyword\n")
+    if not _names_entity(arguments):
+        return session.say(f"scontrol: error: Invalid creation entity: {arguments[0]}\n")
+    return session.say("scontrol: error: creating partitions, nodes and reservations is not part of slurmk yet\n")
+
+
+async def _delete(session: Session, arguments: Sequence[str]) -> int:
+    if not arguments:
+        return session.say("too few arguments for delete keyword\n")
+    if not _names_entity(arguments):
+        return session.say(f"Invalid deletion entity: {arguments[0]}\n")
+    return session.say("scontrol: error: deleting partitions, nodes and reservations is not part of slurmk yet\n")
+
+
+def _names_entity(arguments: Sequence[str]) -> bool:
+    words = (argument.partition("=")[0].lower() for argument in arguments)
+    return any(word.startswith(("node", "part", "res")) for word in words)
+
+
+def _switch(attribute: str, value: bool) -> Command:
+    async def run_switch(session: Session, arguments: Sequence[str]) -> int:
+        setattr(session, attribute, value)
+        return 0
+
+    return run_switch
+
+
+async def _exit(session: Session, arguments: Sequence[str]) -> int:
+    session.ended = True
+    return 0
+
+
+async def _print_help(session: Session, arguments: Sequence[str]) -> int:
+    session.output.write(_help())
+    return 0
+
+
+def _not_yet(name: str) -> Command:
+    async def refuse(session: Session, arguments: Sequence[str]) -> int:
+        return session.say(f"scontrol: error: {name} is not part of slurmk yet\n")
+
+    return refuse
+
+
+KEYWORDS: tuple[Keyword, ...] = (
+    Keyword("abort", 5, _not_yet("abort")),
+    Keyword("all", 3, _switch("show_all", True)),
+    Keyword("cancel_reboot", 3, _not_yet("cancel_reboot")),
+    Keyword("cluster", 2, _not_yet("cluster")),
+    Keyword("completing", 2, _completing, most=0),
+    Keyword("create", 2, _create),
+    Keyword("delete", 2, _delete),
+    Keyword("details", 3, _switch("details", True)),
+    Keyword("errnumstr", 2, _errnumstr),
+    Keyword("exit", 1, _exit),
+    Keyword("fsdampeningfactor", 3, _not_yet("fsdampeningfactor")),
+    Keyword("getent", 3, _not_yet("getent")),
+    Keyword("help", 2, _print_help),
+    Keyword("hide", 2, _switch("show_all", False)),
+    Keyword("hold", 4, _holding(release=False, by_user=False), least=1),
+    Keyword("holdu", 5, _holding(release=False, by_user=True), least=1),
+    Keyword("listjobs", 5, _not_yet("listjobs")),
+    Keyword("listpids", 1, _not_yet("listpids")),
+    Keyword("liststeps", 5, _not_yet("liststeps")),
+    Keyword("notify", 1, _notify, least=2),
+    Keyword("oneliner", 1, _switch("one_line", True)),
+    Keyword("pidinfo", 3, _not_yet("pidinfo")),
+    Keyword("ping", 3, _ping, most=0),
+    Keyword("power", 2, _not_yet("power")),
+    Keyword("quiet", 4, _switch("quiet", True)),
+    Keyword("quit", 4, _exit),
+    Keyword("reboot", 3, _not_yet("reboot")),
+    Keyword("reconfigure", 3, _reconfigure, most=0),
+    Keyword("release", 3, _holding(release=True, by_user=False), least=1),
+    Keyword("requeue", 3, _requeueing(hold=False), least=1),
+    Keyword("requeuehold", 8, _requeueing(hold=True), least=1),
+    Keyword("resume", 3, _suspending(resume=True), least=1),
+    Keyword("schedloglevel", 3, _not_yet("schedloglevel")),
+    Keyword("setdebug", 4, _not_yet("setdebug")),
+    Keyword("setdebugflags", 9, _not_yet("setdebugflags")),
+    Keyword("show", 3, _show, least=1),
+    Keyword("shutdown", 8, _shutdown),
+    Keyword("suspend", 2, _suspending(resume=False), least=1),
+    Keyword("takeover", 8, _not_yet("takeover")),
+    Keyword("token", 3, _not_yet("token")),
+    Keyword("top", 3, _top, least=1),
+    Keyword("uhold", 5, _holding(release=False, by_user=True), least=1),
+    Keyword("update", 1, _update),
+    Keyword("verbose", 4, _switch("quiet", False)),
+    Keyword("version", 4, _version, most=0),
+    Keyword("wait_job", 2, _wait_job, least=1, most=1),
+    Keyword("write", 5, _write, least=1),
+)
+"""What scontrol can be told to do."""
