@@ -1,0 +1,1 @@
+"""The database's schema, release by release (Alembic). ``Store.open`` runs what is missing."""

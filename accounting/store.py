@@ -1,0 +1,465 @@
+"""The store: what the controller must not lose, and the records of everything that ran.
+
+One thread commits. It hands over effects of the core, several events' worth at once; ``commit`` sorts what they save into
+rows and writes each table's rows with one prepared statement, in one transaction that is on disk when ``commit`` returns.
+Queries use connections of their own and may run in any thread. The numbers that rows are joined by (``db_index`` and the ids of
+associations and QOS) are given out here, from memory, so that no write waits for another's answer.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection, Engine, Insert, Table
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
+from sqlalchemy.exc import SQLAlchemyError
+from sqlmodel import SQLModel
+
+from accounting import tables
+from accounting.engine import database_name, errors_of, make_engine, parse_url
+from accounting.errors import StoreError as StoreError
+from accounting.queries import JobQuery, JobRecord, find_jobs
+from accounting.rows import JOB_COLUMNS, STEP_COLUMNS, job_row, job_values, step_row, step_values
+from accounting.schema import upgrade
+from slurmk.core.effects import Effect, ForgetJob, SaveCounter, SaveJob, SaveNode, SavePartition, SaveStep
+from slurmk.model import serial
+from slurmk.model.job import Job, JobFiles
+from slurmk.model.node import Node, Partition
+from slurmk.model.requested import Requests
+from slurmk.model.site import Site
+
+T = TypeVar("T")
+Row = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """What the controller goes on from. ``nodes`` and ``partitions`` are those that were ever saved; ``next_job_id`` is None
+    in a new database."""
+
+    jobs: tuple[Job, ...]
+    nodes: tuple[Node, ...]
+    partitions: tuple[Partition, ...]
+    next_job_id: int | None
+
+
+@dataclass(slots=True)
+class _Numbers:
+    """The numbers given out: of live jobs' rows, of associations, of QOS; and the next of each."""
+
+    live: dict[int, tuple[int, int]] = field(default_factory=dict)  # job id -> (restart, db_index)
+    associations: dict[tuple[str, str], int] = field(default_factory=dict)
+    qos: dict[str, int] = field(default_factory=dict)
+    next_db_index: int = 1
+
+    def fork(self) -> _Numbers:
+        """A copy for one transaction, cheap: only what it adds is its own."""
+        return _Numbers({}, {}, {}, self.next_db_index)
+
+    def merge(self, other: _Numbers, forgotten: Mapping[int, None]) -> None:
+        """Take over what a transaction that succeeded gave out."""
+        self.live.update(other.live)
+        for job_id in forgotten:
+            if job_id not in other.live:
+                self.live.pop(job_id, None)
+        self.associations.update(other.associations)
+        self.qos.update(other.qos)
+        self.next_db_index = other.next_db_index
+
+
+class Store:
+    """One cluster's database. ``url`` is ``sqlite:///path`` or ``postgresql://...``.
+
+    ``site`` gives defaults of what jobs ask for and says which files of jobs are kept for ``sacct`` when they are over
+    (AccountingStoreFlags); it may be replaced while the store works. All methods raise StoreError.
+    """
+
+    def __init__(self, url: str, site: Site | None = None) -> None:
+        self._url = parse_url(url)
+        self.name = database_name(self._url)
+        self.site = site
+        self._writer: Engine | None = None
+        self._readers: Engine | None = None
+        self._connection: Connection | None = None
+        self._numbers = _Numbers()
+        self._requests = Requests()
+        self._statements = _Statements(self._url.get_backend_name())
+        self._lock = threading.Lock()  # of the writing connection
+
+    # ------------------------------------------------------------------------------------------ opening
+
+    def open(self) -> None:
+        """Connect, bring the schema to this release's, and read the numbers in use."""
+        with self._lock, errors_of(self.name):
+            self._writer = make_engine(self._url, writer=True)
+            self._readers = make_engine(self._url, writer=False)
+            connection = self._connected()
+            try:
+                with connection.begin():
+                    upgrade(connection, self.name)
+                    self._read_numbers(connection)
+            except BaseException:
+                self._drop_connection()
+                raise
+
+    def close(self) -> None:
+        """Close all connections. The store may be opened again."""
+        with self._lock:
+            self._drop_connection()
+            for engine in (self._writer, self._readers):
+                if engine is not None:
+                    engine.dispose()
+            self._writer = self._readers = None
+
+    def _connected(self) -> Connection:
+        """The connection that writes; a new one after an error."""
+        if self._writer is None:
+            raise StoreError(f"{self.name}: the store is closed", passing=False)
+        if self._connection is None:
+            self._connection = self._writer.connect()
+        return self._connection
+
+    def _drop_connection(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is None:
+            return
+        try:
+            connection.invalidate()
+            connection.close()
+        except SQLAlchemyError:
+            pass
+
+    def _read_numbers(self, connection: Connection) -> None:
+        numbers = _Numbers()
+        for job_id, restart, db_index in connection.exec_driver_sql("SELECT job_id, restart_count, db_index FROM live_job"):
+            numbers.live[job_id] = (restart, db_index)
+        for number, account, user in connection.exec_driver_sql("SELECT association_id, account, user_name FROM association"):
+            numbers.associations[account, user] = number
+        for number, name in connection.exec_driver_sql("SELECT qos_id, name FROM qos"):
+            numbers.qos[name] = number
+        numbers.next_db_index = (connection.exec_driver_sql("SELECT max(db_index) FROM job").scalar() or 0) + 1
+        self._numbers = numbers
+
+    # ------------------------------------------------------------------------------------------ writing
+
+    def commit(self, effects: Sequence[Effect], files: Mapping[int, JobFiles] | None = None) -> None:
+        """Write what ``effects`` save, and ``files`` by the job id they were submitted under (an array's once), as one
+        transaction. It is on disk when this returns; when it raises, nothing was written and the store can be used on.
+        Effects that are not for the store are passed over."""
+        with self._lock, errors_of(self.name):
+            batch = self._batch(effects, files or {})
+            if not batch:
+                return
+            connection = self._connected()
+            try:
+                with connection.begin():
+                    batch.write(connection, self._statements, self._kept_files())
+            except BaseException:
+                self._drop_connection()
+                raise
+            self._numbers.merge(batch.numbers, batch.forgotten)
+
+    def _batch(self, effects: Sequence[Effect], files: Mapping[int, JobFiles]) -> _Batch:
+        if self._requests.site is not self.site:
+            self._requests = Requests(self.site)
+        batch = _Batch(self._numbers, self._requests)
+        for effect in effects:
+            add = _ADDERS.get(type(effect))
+            if add is not None:
+                add(batch, effect)
+        for job_id, one in files.items():
+            batch.add_files(job_id, one)
+        return batch
+
+    def _kept_files(self) -> tuple[bool, bool]:
+        """Whether scripts and environments of jobs that are over are kept."""
+        flags = self.site.parameters.get("AccountingStoreFlags", "") if self.site else ""
+        words = flags.lower().split(",")
+        return "job_script" in words, "job_env" in words
+
+    # ------------------------------------------------------------------------------------------ reading
+
+    def load(self) -> Recovered:
+        """What was saved and not forgotten, jobs by id."""
+        return self._read(_load)
+
+    def files(self, job_id: int) -> JobFiles:
+        """What the job (of an array: any of its elements) was submitted with."""
+        found = self.stored_files(job_id)
+        if found is None:
+            raise StoreError(f"{self.name}: has no script or environment of job {job_id}", passing=False)
+        return found
+
+    def stored_files(self, job_id: int) -> JobFiles | None:
+        """The same for sacct: of a job that is over, what is still kept."""
+        return self._read(lambda connection: _files(connection, self._statements, job_id))
+
+    def jobs(self, query: JobQuery) -> list[JobRecord]:
+        """The records that sacct shows for ``query``, in its order."""
+        return self._read(lambda connection: find_jobs(connection, query))
+
+    def _read(self, work: Callable[[Connection], T]) -> T:
+        if self._readers is None:
+            raise StoreError(f"{self.name}: the store is closed", passing=False)
+        with errors_of(self.name), self._readers.connect() as connection:
+            return work(connection)
+
+
+# ------------------------------------------------------------------------------------------------ statements
+
+
+def _table(model: type[SQLModel]) -> Table:
+    return SQLModel.metadata.tables[str(model.__tablename__)]
+
+
+class _Statements:
+    """The statements that write, as the driver takes them: each made once for the database's dialect."""
+
+    def __init__(self, backend: str) -> None:
+        self._dialect = sqlite.dialect() if backend == "sqlite" else PGDialect_psycopg(paramstyle="format")  # type: ignore[no-untyped-call]
+        self._insert = sqlite.insert if backend == "sqlite" else postgresql.insert
+        self.mark = "?" if backend == "sqlite" else "%s"
+        self.job = self._upsert(tables.JobTable, JOB_COLUMNS)
+        self.step = self._upsert(tables.StepTable, STEP_COLUMNS)
+        self.file = self._upsert(tables.JobFileTable)
+        self.live = self._upsert(tables.LiveJobTable)
+        self.node = self._upsert(tables.NodeStateTable)
+        self.partition = self._upsert(tables.PartitionStateTable)
+        self.counter = self._upsert(tables.CounterTable)
+        self.association = self._upsert(tables.AssociationTable)
+        self.qos = self._upsert(tables.QosTable)
+
+    def _upsert(self, model: type[SQLModel], columns: tuple[str, ...] = ()) -> str:
+        """INSERT that replaces the row of the same key; values in the order of ``columns``, by default the table's."""
+        table = _table(model)
+        names = columns or tuple(column.name for column in table.columns)
+        if set(names) != set(table.columns.keys()):
+            raise TypeError(f"columns of {table.name} do not match its rows")
+        key = [column.name for column in table.primary_key]
+        statement: Any = self._insert(table).values(dict.fromkeys(names))
+        changed = {name: statement.excluded[name] for name in names if name not in key}
+        compiled = statement.on_conflict_do_update(index_elements=key, set_=changed).compile(dialect=self._dialect)
+        assert isinstance(statement, Insert)
+        if tuple(compiled.positiontup or ()) != tuple(column.name for column in table.columns):
+            raise TypeError(f"columns of {table.name} are not in the order of its rows")
+        return str(compiled)
+
+    def sql(self, text: str) -> str:
+        """``text`` with the driver's mark for each ``?``."""
+        return text.replace("?", self.mark)
+
+
+# ------------------------------------------------------------------------------------------------ one transaction
+
+
+class _Batch:
+    """The rows of one transaction. Of values saved several times the last counts."""
+
+    def __init__(self, numbers: _Numbers, requests: Requests) -> None:
+        self._known = numbers
+        self._requests = requests
+        self.numbers = numbers.fork()
+        self.live: dict[int, Row] = {}
+        self.forgotten: dict[int, None] = {}
+        self._jobs: dict[int, Job] = {}  # by db_index
+        self._steps: dict[tuple[int, int], Row] = {}
+        self._late_steps: list[SaveStep] = []
+        self._files: list[Row] = []
+        self._nodes: dict[str, Row] = {}
+        self._partitions: dict[str, Row] = {}
+        self._counters: dict[str, Row] = {}
+
+    def __bool__(self) -> bool:
+        return bool(
+            self._jobs
+            or self._steps
+            or self._late_steps
+            or self.forgotten
+            or self._files
+            or self._counters
+            or self._nodes
+            or self._partitions
+        )
+
+    def _db_index(self, job_id: int, restart: int) -> int | None:
+        """The row of that attempt, if it is the job's present one."""
+        known = self.numbers.live.get(job_id)
+        if known is None and job_id not in self.forgotten:
+            known = self._known.live.get(job_id)
+        return known[1] if known is not None and known[0] == restart else None
+
+    def add_job(self, effect: SaveJob) -> None:
+        job = effect.job
+        db_index = self._db_index(job.job_id, job.restarts)
+        if db_index is None or effect.new:
+            db_index = self.numbers.next_db_index
+            self.numbers.next_db_index += 1
+            self.numbers.live[job.job_id] = (job.restarts, db_index)
+        self._jobs[db_index] = job
+        self.live[job.job_id] = (job.job_id, job.array_job_id or job.job_id, job.restarts, db_index, job)
+
+    def add_step(self, effect: SaveStep) -> None:
+        db_index = self._db_index(effect.step.job_id, effect.restart)
+        if db_index is None:
+            self._late_steps.append(effect)
+        else:
+            self._steps[db_index, effect.step.step_id] = step_values(step_row(effect.step, db_index))
+
+    def forget(self, effect: ForgetJob) -> None:
+        self.live.pop(effect.job_id, None)
+        self.numbers.live.pop(effect.job_id, None)
+        self.forgotten[effect.job_id] = None
+
+    def add_node(self, effect: SaveNode) -> None:
+        self._nodes[effect.node.name] = (effect.node.name, _json(effect.node))
+
+    def add_partition(self, effect: SavePartition) -> None:
+        self._partitions[effect.partition.name] = (effect.partition.name, _json(effect.partition))
+
+    def add_counter(self, effect: SaveCounter) -> None:
+        self._counters["next_job_id"] = ("next_job_id", effect.next_job_id)
+
+    def add_files(self, job_id: int, files: JobFiles) -> None:
+        live = self.live.get(job_id)
+        owner = live[4].credentials.user_id if live else 0
+        self._files.append(
+            (
+                job_id,
+                owner,
+                zlib.compress(files.script, 1),
+                zlib.compress(_joined(files.arguments), 1),
+                zlib.compress(_joined(tuple(part for item in files.environment.items() for part in item)), 1),
+                files.secret,
+            )
+        )
+
+    def _association(self, job: Job) -> int:
+        key = (job.account, job.credentials.user_name)
+        number = self._known.associations.get(key) or self.numbers.associations.get(key)
+        if number is None:
+            number = len(self._known.associations) + len(self.numbers.associations) + 1
+            self.numbers.associations[key] = number
+        return number
+
+    def _qos(self, name: str) -> int:
+        number = self._known.qos.get(name) or self.numbers.qos.get(name)
+        if number is None:
+            number = len(self._known.qos) + len(self.numbers.qos) + 1
+            self.numbers.qos[name] = number
+        return number
+
+    def write(self, connection: Connection, statements: _Statements, kept_files: tuple[bool, bool]) -> None:
+        """Everything, in the order that foreign keys ask for."""
+        jobs = [
+            job_values(job_row(job, db_index, self._requests.of(job), self._association(job), self._qos(job.qos)))
+            for db_index, job in self._jobs.items()
+        ]
+        live = [(*row[:4], _json(row[4])) for row in self.live.values()]
+        associations = [(number, *names) for names, number in self.numbers.associations.items()]
+        for statement, rows in (
+            (statements.association, associations),
+            (statements.qos, [(number, name) for name, number in self.numbers.qos.items()]),
+            (statements.job, jobs),
+            (statements.step, list(self._steps.values())),
+            (statements.live, live),
+            (statements.file, self._files),
+            (statements.counter, list(self._counters.values())),
+            (statements.node, list(self._nodes.values())),
+            (statements.partition, list(self._partitions.values())),
+        ):
+            if rows:
+                connection.exec_driver_sql(statement, rows if len(rows) > 1 else rows[0])
+        for effect in self._late_steps:
+            self._write_late_step(connection, statements, effect)
+        if self.forgotten:
+            self._forget(connection, statements, kept_files)
+
+    @staticmethod
+    def _write_late_step(connection: Connection, statements: _Statements, effect: SaveStep) -> None:
+        """A step of an attempt that is over; without such an attempt there is nothing to keep."""
+        query = statements.sql("SELECT max(db_index) FROM job WHERE job_id = ? AND restart_count = ?")
+        db_index = connection.exec_driver_sql(query, (effect.step.job_id, effect.restart)).scalar()
+        if db_index is not None:
+            connection.exec_driver_sql(statements.step, step_values(step_row(effect.step, db_index)))
+
+    def _forget(self, connection: Connection, statements: _Statements, kept_files: tuple[bool, bool]) -> None:
+        gone = [job_id for job_id in self.forgotten if job_id not in self.live]
+        for job_id in gone:
+            find = statements.sql("SELECT file_id FROM live_job WHERE job_id = ?")
+            file_id = connection.exec_driver_sql(find, (job_id,)).scalar()
+            connection.exec_driver_sql(statements.sql("DELETE FROM live_job WHERE job_id = ?"), (job_id,))
+            if file_id is None:
+                continue
+            used = statements.sql("SELECT 1 FROM live_job WHERE file_id = ? LIMIT 1")
+            if connection.exec_driver_sql(used, (file_id,)).scalar() is None:
+                connection.exec_driver_sql(statements.sql(_FILE_ENDS[kept_files]), (file_id,))
+
+
+_FILE_ENDS: dict[tuple[bool, bool], str] = {
+    (False, False): "DELETE FROM job_file WHERE file_id = ?",
+    (True, False): "UPDATE job_file SET environment = NULL, arguments = NULL, secret = NULL WHERE file_id = ?",
+    (False, True): "UPDATE job_file SET script = NULL, arguments = NULL, secret = NULL WHERE file_id = ?",
+    (True, True): "UPDATE job_file SET arguments = NULL, secret = NULL WHERE file_id = ?",
+}
+"""What becomes of a job's files when it is forgotten, by whether its script and its environment are kept."""
+
+_ADDERS: dict[type, Callable[[_Batch, Any], None]] = {
+    SaveJob: _Batch.add_job,
+    SaveStep: _Batch.add_step,
+    ForgetJob: _Batch.forget,
+    SaveNode: _Batch.add_node,
+    SavePartition: _Batch.add_partition,
+    SaveCounter: _Batch.add_counter,
+}
+
+
+# ------------------------------------------------------------------------------------------------ records
+
+
+def _json(value: Any) -> str:
+    return json.dumps(serial.dump(value), separators=(",", ":"))
+
+
+def _joined(parts: tuple[bytes, ...]) -> bytes:
+    return b"\0".join([part.replace(b"\0", b"") for part in parts]) + b"\0" if parts else b""
+
+
+def _split(data: bytes | None) -> tuple[bytes, ...]:
+    text = zlib.decompress(data) if data else b""
+    return tuple(text.split(b"\0")[:-1])
+
+
+def _load(connection: Connection) -> Recovered:
+    def records(cls: type[T], query: str) -> tuple[T, ...]:
+        return tuple(serial.load(cls, json.loads(row[0])) for row in connection.exec_driver_sql(query))
+
+    return Recovered(
+        jobs=records(Job, "SELECT record FROM live_job ORDER BY job_id"),
+        nodes=records(Node, "SELECT record FROM node_state ORDER BY name"),
+        partitions=records(Partition, "SELECT record FROM partition_state ORDER BY name"),
+        next_job_id=connection.exec_driver_sql("SELECT value FROM counter WHERE name = 'next_job_id'").scalar(),
+    )
+
+
+def _files(connection: Connection, statements: _Statements, job_id: int) -> JobFiles | None:
+    query = statements.sql(
+        "SELECT script, arguments, environment, secret FROM job_file"
+        " WHERE file_id = coalesce((SELECT file_id FROM live_job WHERE job_id = ?), ?)"
+    )
+    row = connection.exec_driver_sql(query, (job_id, job_id)).first()
+    if row is None:
+        return None
+    script, arguments, environment, secret = row
+    parts = _split(environment)
+    return JobFiles(
+        script=zlib.decompress(script) if script else b"",
+        arguments=_split(arguments),
+        environment=dict(zip(parts[::2], parts[1::2], strict=True)),
+        secret=secret or b"",
+    )
