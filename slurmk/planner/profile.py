@@ -222,14 +222,17 @@ class Profile:
         self.licenses[:, first:last] -= amounts[:, None]
 
     def _own_copies(self, first: int, last: int) -> list[int]:
-        """The copies of ``free`` that these segments use, after those also used outside of them were duplicated."""
-        if first and self.copy[first] == self.copy[first - 1]:
+        """The copies of ``free`` that these segments use, after those also used outside of them were duplicated. Only
+        neighbours share a copy: what lies after a changed stretch gets its own if it had the same as what lies before."""
+        before = int(self.copy[first - 1]) if first else -1
+        after = int(self.copy[last]) if last < self.count else -1
+        if before == after and int(self.copy[first]) == before:
+            self._duplicate(last, self.count)
+        if before == int(self.copy[first]):
             self._duplicate(first, last)
         if last < self.count and self.copy[last] == self.copy[last - 1]:
-            begin = last - 1
-            while begin > first and self.copy[begin - 1] == self.copy[last]:
-                begin -= 1
-            self._duplicate(begin, last)
+            different = (self.copy[first:last] != self.copy[last]).nonzero()[0]
+            self._duplicate(first + int(different[-1]) + 1 if len(different) else first, last)
         return list(dict.fromkeys(self.copy[first:last].tolist()))
 
     def _duplicate(self, first: int, last: int) -> None:
@@ -238,10 +241,8 @@ class Profile:
             self.free = np.concatenate((self.free, np.empty_like(self.free)))
         old = int(self.copy[first])
         self.free[self.copies] = self.free[old]
-        index = first
-        while index < last and self.copy[index] == old:
-            self.copy[index] = self.copies
-            index += 1
+        different = (self.copy[first:last] != old).nonzero()[0]
+        self.copy[first : first + int(different[0]) if len(different) else last] = self.copies
         self.copies += 1
 
 
