@@ -48,6 +48,10 @@ def run(command: str, socket_path: bytes) -> int:
     arguments = [argument.encode(encoding, "surrogateescape") for argument in sys.argv[1:]]
     environment = read_environment()
     path = variable(environment, b"SLURMK_SOCKET") or socket_path
+    if variable(environment, b"SLURMK_SHIM_FAULT") == b"lost":
+        from slurmk.client import unreachable
+
+        return unreachable.report_lost(command, arguments)
     try:
         connection = connect(path)
     except OSError as error:

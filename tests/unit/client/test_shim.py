@@ -23,10 +23,16 @@ LOADED = {"_socket", "slurmk", "slurmk.wire", "slurmk.client", "slurmk.client.sh
 """What a shim imports beyond what the bare interpreter has loaded."""
 
 
-@pytest.fixture(scope="session")
-def shims(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(scope="session", params=["compiled", "python"])
+def shims(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Both forms of the shim, which have to do the same."""
     directory = tmp_path_factory.mktemp("shims")
-    return installation.install(directory).parent
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SLURMK_SHIM", request.param)
+        installation.install(directory)
+    if request.param == "compiled" and not (directory / "bin" / "sbatch").is_symlink():
+        pytest.skip("there is no C compiler here")
+    return directory
 
 
 class Peer:
@@ -101,7 +107,7 @@ def ended(code: int) -> bytes:
 
 
 def test_loads_next_to_nothing(shims: Path) -> None:
-    interpreter = (shims / "bin" / "sbatch").read_text().splitlines()[0][2:].split()[0]
+    interpreter = (shims / "lib" / "python" / "sbatch").read_text().splitlines()[0][2:].split()[0]
     program = (
         "import sys; before = set(sys.modules); sys.path.insert(0, sys.argv[1])\n"
         "from slurmk.client import shim\n"
