@@ -98,7 +98,7 @@ def build_snapshot(
         reservations=reservations,
         licenses=dict(site.licenses),
         switches=site.switches,
-        window=_number(options.get("bf_window"), 2880) * 60,
+        window=_number(options.get("bf_window"), 0) * 60,
         depth=_number(options.get("bf_max_job_test"), 0),
         pack_nodes=site.pack_nodes,
         least_loaded=site.least_loaded,

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from grammar.hostlist import compress
 from slurmk.model.states import Reason
 from slurmk.planner.requirement import Requirement
 from slurmk.planner.snapshot import Outlook, PartitionRow, PendingRow, Snapshot
+
+NAMED_NOT_AVAILABLE = "ReqNodeNotAvail, May be reserved for other job"
+TOO_FEW_AVAILABLE = "Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority partitions"
+"""What Slurm shows in place of the reason when nodes that were named, or too many of those that would do, are not available."""
 
 
 def partition_reason(row: PendingRow, partition: PartitionRow) -> Reason:
@@ -36,8 +39,8 @@ def why_never(row: PendingRow, needs: list[Requirement], snapshot: Snapshot) -> 
         named = np.isin(np.arange(len(gone)), need.required) if len(need.required) else usable
         missing = usable & gone & named
         if missing.any() and _fits(need, usable):
-            names = compress(nodes.names[index] for index in np.flatnonzero(missing))
-            return Outlook(Reason.REQ_NODE_NOT_AVAIL, partition=need.partition.name, description=f"UnavailableNodes:{names}")
+            text = NAMED_NOT_AVAILABLE if len(need.required) else TOO_FEW_AVAILABLE
+            return Outlook(Reason.REQ_NODE_NOT_AVAIL, partition=need.partition.name, description=text)
     need = needs[0]
     if need.licenses.any() and not need.feasible and _fits(need, need.static_tasks > 0):
         return Outlook(Reason.LICENSES, partition=need.partition.name)

@@ -170,7 +170,7 @@ class Snapshot:
     reservations: tuple[ReservationRow, ...] = ()
     licenses: Mapping[str, int] = field(default_factory=dict)  # total
     switches: tuple[Switch, ...] = ()
-    window: int = 2 * 86400  # seconds ahead that starts are planned for (bf_window)
+    window: int = 0  # seconds ahead that starts are promised for (bf_window); 0 = as far as the queue goes
     depth: int = 0  # pending records looked at (bf_max_job_test); 0 = all
     pack_nodes: bool = False
     least_loaded: bool = False
@@ -193,7 +193,7 @@ class Outlook:
     start_time: int | None = None
     nodes: tuple[str, ...] = ()
     partition: str = ""
-    description: str = ""
+    description: str = ""  # where not empty, what squeue shows instead of the reason's name
 
 
 @dataclass(frozen=True, slots=True)

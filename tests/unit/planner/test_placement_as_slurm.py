@@ -212,7 +212,7 @@ def test_drained_nodes() -> None:
     nodes = NODES | {"n8": replace(NODES["n8"], flags=NodeFlag.DRAIN)}
     made = plan(snapshot(job(1, required_nodes="n8"), job(2, "cpu", minimum_nodes=3), nodes=nodes))
     assert made.outlooks[1].reason is Reason.REQ_NODE_NOT_AVAIL
-    assert made.outlooks[1].description == "UnavailableNodes:n8"
+    assert made.outlooks[1].description == "ReqNodeNotAvail, May be reserved for other job"
     assert set(given_to(made, 2)) == {"n5", "n6", "n7"}
 
 
