@@ -1,0 +1,606 @@
+"""From a command line, its environment and its script to job requests: what sbatch, srun and salloc have in common.
+
+An option may be said in four places, of which the later wins: the script's ``#SBATCH`` lines, its PBS and LSF lines, the
+caller's environment, the command line. Components of a het job start from what the component before them was told, but
+for what each must say itself (OF_ONE_COMPONENT).
+"""
+
+from __future__ import annotations
+
+import pwd
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import lru_cache
+from typing import Any, cast
+
+from grammar.arguments import Given, parse_arguments
+from grammar.constraints import normalise_constraint
+from grammar.errors import GrammarError
+from grammar.hostlist import compress, expand
+from grammar.options import COUNTED, OptionError, Reading, SubmissionOption, options_of, read_variable, variables_of
+from grammar.script import Directive, ScriptDirectives
+from grammar.tres import parse_gres, parse_tres_per_task
+from slurmk.commands.call import Call, Output, Unreadable
+from slurmk.model.job import Credentials, JobRequest
+
+REQUEST_FIELDS = frozenset(item.name for item in fields(JobRequest))
+
+MEMORY_FIELDS = frozenset(("memory_per_node", "memory_per_cpu", "memory_per_tres"))
+
+OF_ONE_COMPONENT = frozenset(
+    """
+    array batch_features constraints contiguous core_specification thread_specification cores_per_socket sockets_per_node
+    threads_per_core cpus_per_task cpus_per_tres excluded_nodes shared tres_per_job tres_per_node tres_per_socket
+    gpus_per_task no_gres minimum_cpus_per_node nodefile required_nodes nodes minimum_nodes maximum_nodes tasks
+    tasks_per_core ntasks_per_tres tasks_per_node tasks_per_socket partition prefer required_switches wait_for_switch
+    temporary_disk_per_node tres_per_task tres_bind tres_freq licenses use_min_nodes spread_job segment_size
+    """.split()  # noqa: SIM905
+)
+"""Fields that every component of a het job says for itself."""
+
+LONGEST_TEXT = 1024
+LONG_TEXTS: Mapping[str, int] = {"dependency": 131072, "current_working_directory": 4096, "array": 65536} | dict.fromkeys(
+    ("required_nodes", "excluded_nodes", "export", "export_file", "constraints", "standard_output", "standard_error"), 65536
+)
+"""Characters that a text of a request may have; other texts have LONGEST_TEXT."""
+
+
+@dataclass(slots=True)
+class Options:
+    """What one component was told. ``values`` are fields of ``grammar.options``; ``said`` are the options that gave them, with
+    the layer: ``script``, ``environment`` or ``command line``, and the text as typed."""
+
+    values: dict[str, Any] = field(default_factory=dict)
+    said: dict[str, tuple[str, str | None]] = field(default_factory=dict)
+
+    def take(self, row: SubmissionOption, found: Mapping[str, object], layer: str, text: str | None) -> None:
+        """Add what an option set; a later layer replaces what an earlier one said."""
+        if MEMORY_FIELDS & found.keys():
+            self._forget_memory(layer)
+        for name, value in found.items():
+            if name in COUNTED:
+                self.values[name] = self.values.get(name, 0) + int(cast(int, value))
+            else:
+                self.values[name] = value
+        self.said[row.name] = (layer, text)
+
+    def _forget_memory(self, layer: str) -> None:
+        """What the environment says of memory gives way to the command line, and what a script says to the environment."""
+        for name, option in (("memory_per_node", "mem"), ("memory_per_cpu", "mem-per-cpu"), ("memory_per_tres", "mem-per-gpu")):
+            before = self.said.get(option)
+            if before is not None and before[0] != layer and "environment" in (before[0], layer):
+                del self.said[option]
+                self.values.pop(name, None)
+
+    def next_component(self) -> Options:
+        """What the next component of a het job starts from."""
+        kept = {name: value for name, value in self.values.items() if name not in OF_ONE_COMPONENT}
+        return Options(kept, dict(self.said))
+
+    def get(self, name: str, otherwise: Any = None) -> Any:
+        return self.values.get(name, otherwise)
+
+
+# ------------------------------------------------------------------------------------------------- layers
+
+
+def getopt_error(command: str, error: GrammarError) -> OptionError:
+    """What getopt says, as the commands print it."""
+    return OptionError(str(error), f'Try "{command} --help" for more information')
+
+
+def parse_components(command: str, arguments: Sequence[str]) -> tuple[list[list[Given]], list[str]]:
+    """The options of each component of a command line, and the operands of the last. Raises OptionError."""
+    components: list[list[Given]] = []
+    rest: Sequence[str] = arguments
+    while True:
+        try:
+            given, operands = parse_arguments(command, options_of(command), rest, stop_at_operand=True)
+        except GrammarError as error:
+            raise getopt_error(command, error) from None
+        components.append(given)
+        if not operands or operands[0] != ":":
+            return components, operands
+        rest = operands[1:]
+
+
+def read_layers(
+    command: str,
+    environment: Mapping[str, str],
+    given: Sequence[Sequence[Given]],
+    now: float,
+    script: ScriptDirectives | None = None,
+    ignored_variables: frozenset[str] = frozenset(),
+) -> list[Options]:
+    """The options of every component, from all layers. Raises OptionError."""
+    count = max(len(given), len(script.components) if script else 0)
+    told: list[Options] = []
+    for index in range(count):
+        options = told[-1].next_component() if told else Options()
+        if script is not None:
+            if index < len(script.components):
+                _take_directives(command, options, script.components[index], now)
+            if index == 0:
+                _take_directives(command, options, script.foreign, now)
+        if index == 0:
+            _take_environment(command, options, environment, now, ignored_variables)
+        if index < len(given):
+            _take_given(command, options, given[index], now, "command line")
+        told.append(options)
+    return told
+
+
+def _take_directives(command: str, options: Options, directives: Iterable[Directive], now: float) -> None:
+    for directive in directives:
+        try:
+            given, operands = parse_arguments(command, options_of(command), directive.words, stop_at_operand=True)
+        except GrammarError as error:
+            raise getopt_error(command, error) from None
+        if operands:
+            raise OptionError(f"{command}: error: Invalid directive found in batch script: {operands[0]}")
+        _take_given(command, options, [one for one in given if one.name not in COMMAND_LINE_ONLY], now, "script")
+
+
+COMMAND_LINE_ONLY = frozenset(("help", "usage", "version", "wrap", "autocomplete", "verbose", "quiet", "ignore-pbs"))
+"""Options that a script cannot set."""
+
+
+def _take_environment(
+    command: str, options: Options, environment: Mapping[str, str], now: float, ignored: frozenset[str]
+) -> None:
+    known = variables_of(command)
+    for name in [name for name in known if name in environment and name not in ignored]:
+        row = known[name]
+        found = read_variable(row, environment[name], Reading(command, row.name, now))
+        if found:
+            options.take(row, found, "environment", environment[name])
+
+
+def _take_given(command: str, options: Options, given: Iterable[Given], now: float, layer: str) -> None:
+    for one in given:
+        row = one.option
+        assert isinstance(row, SubmissionOption)
+        options.take(row, row.read(one.value, Reading(command, row.name, now)), layer, one.value)
+
+
+def verbose_lines(command: str, options: Options) -> list[str]:
+    """What ``-v`` lists: the options that were said."""
+    rule = f"{command}: -------------------- --------------------"
+    lines = [f"{command}: defined options", rule]
+    for name in sorted(options.said):
+        text = options.said[name][1]
+        shown = str(options.get("verbose", 1)) if name == "verbose" else "set" if text is None else text
+        lines.append(f"{command}: {name:<20}: {shown}")
+    return [*lines, rule, f"{command}: end of defined options"]
+
+
+# ------------------------------------------------------------------------------------------------- rules
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A component after the rules that hold between options. ``warnings`` are lines for standard error."""
+
+    request: JobRequest
+    warnings: tuple[str, ...] = ()
+
+
+def request_of(command: str, options: Options, call: Call) -> Checked:
+    """The job request of one component, with the rules between options applied. Raises OptionError."""
+    _check_exclusions(command, options)
+    values = dict(options.values)
+    warnings: list[str] = []
+    _hosts(command, values)
+    _task_resources(command, values)
+    warnings += _sizes(command, values)
+    warnings += _specialised_cores(command, values)
+    _ports(command, values)
+    if values.get("constraints"):
+        values["constraints"] = normalise_constraint(values["constraints"])
+    if values.get("memory_per_cpu") == 0:
+        values["memory_per_node"] = values.pop("memory_per_cpu")
+    directory = absolute(values.get("current_working_directory") or call.directory, call.directory)
+    values["current_working_directory"] = directory
+    for name in ("standard_output", "standard_error", "standard_input"):
+        if values.get(name) is not None:
+            values[name] = stream_file(values[name], directory)
+    if "immediate" in values:
+        values["immediate"] = True
+    if values.get("mail_type") and not values.get("mail_user"):
+        values["mail_user"] = call.caller.user_name
+    request = JobRequest(**{name: value for name, value in values.items() if name in REQUEST_FIELDS and value is not None})
+    _check_lengths(command, request)
+    return Checked(request, tuple(f"{command}: {line}" for line in warnings))
+
+
+def _fatal(command: str, text: str) -> OptionError:
+    return OptionError(f"{command}: fatal: {text}", code=1)
+
+
+def _error(command: str, *lines: str, code: int = 1) -> OptionError:
+    return OptionError(*(f"{command}: error: {line}" for line in lines), code=code)
+
+
+def _check_exclusions(command: str, options: Options) -> None:
+    said = options.said
+    memory = [said[name][0] for name in ("mem", "mem-per-cpu", "mem-per-gpu") if name in said]
+    if len(memory) > 1:
+        if all(layer == "environment" for layer in memory):
+            names = "SLURM_MEM_PER_CPU, SLURM_MEM_PER_GPU, and SLURM_MEM_PER_NODE"
+        else:
+            names = "--mem, --mem-per-cpu, and --mem-per-gpu"
+        raise _fatal(command, f"{names} are mutually exclusive.")
+    if "exclusive" in said and "oversubscribe" in said:
+        raise _fatal(command, "--exclusive and --oversubscribe options are mutually exclusive")
+    if "gpus-per-node" in said and "gpu" in (said.get("gres", ("", ""))[1] or ""):
+        raise _fatal(command, "--gpus-per-node and --gres=gpu are mutually exclusive.")
+
+
+def _hosts(command: str, values: dict[str, Any]) -> None:
+    for name in ("required_nodes", "excluded_nodes"):
+        text = values.get(name)
+        if not text:
+            continue
+        try:
+            values[name] = compress(expand(text))
+        except GrammarError:
+            raise _fatal(command, "Invalid node list specified") from None
+    if values.get("distribution") == "arbitrary" and not values.get("required_nodes"):
+        message = "With Arbitrary distribution you need to specify a nodelist or hostfile with the -w option"
+        raise _error(command, message)
+
+
+def _task_resources(command: str, values: dict[str, Any]) -> None:
+    """--cpus-per-task, --gpus-per-task and --tres-per-task are one text in the end: ``cpu=2,gres/gpu=1``."""
+    text, gpus, cpus = values.get("tres_per_task"), values.pop("gpus_per_task", None), values.get("cpus_per_task")
+    if text:
+        try:
+            counts = dict(parse_tres_per_task(text))
+        except GrammarError:
+            raise _error(command, "Invalid Trackable RESource (TRES) specification") from None
+        if "cpu" in counts:
+            if cpus is not None:
+                both = "You can not have --tres-per-task=cpu= and --cpus-per-task please use one or the other"
+                raise _fatal(command, both)
+            values["cpus_per_task"] = counts["cpu"]
+        elif cpus is not None:
+            text = f"cpu={cpus},{text}"
+        if gpus:
+            text = f"{text},{gpus}"
+    else:
+        text = ",".join(part for part in (f"cpu={cpus}" if cpus is not None else "", gpus or "") if part)
+    values["tres_per_task"] = text or None
+    per_task = _gpus_in(text)
+    if per_task and not values.get("tres_bind"):
+        values["tres_bind"] = f"gres/gpu:per_task:{per_task}"
+    if per_task and values.get("tasks") is None:
+        _tasks_from_gpus(command, values, per_task)
+    elif values.get("tasks") is None and values.get("ntasks_per_tres"):
+        _tasks_per_gpu(command, values)
+    _check_gres(command, values)
+
+
+def _gpus_in(text: str) -> int:
+    try:
+        return sum(count for name, count in parse_tres_per_task(text) if name.startswith("gres/gpu")) if text else 0
+    except GrammarError:
+        return 0
+
+
+def _gpu_count(text: str | None) -> int:
+    try:
+        return sum(item.count for item in parse_gres(text) if item.name == "gpu") if text else 0
+    except GrammarError:
+        return 0
+
+
+def _tasks_from_gpus(command: str, values: dict[str, Any], per_task: int) -> None:
+    total = _gpu_count(values.get("tres_per_job"))
+    if total:
+        values["tasks"] = max(1, total // per_task)
+    elif not values.get("tasks_per_node"):
+        options = "--gpus-per-task or --tres-per-task used without either --gpus or -n/--ntasks"
+        line = f"Failed to validate job spec. {options} is not allowed."
+        raise _error(command, line, "Invalid generic resource (gres) specification")
+
+
+def _tasks_per_gpu(command: str, values: dict[str, Any]) -> None:
+    total = _gpu_count(values.get("tres_per_job"))
+    if not total and values.get("tres_per_node"):
+        total = _gpu_count(values["tres_per_node"]) * (values.get("minimum_nodes") or 1)
+    if total:
+        values["tasks"] = total * values["ntasks_per_tres"]
+    elif not values.get("nodes"):
+        line = "gres_job_state_validate: --ntasks-per-tres needs either a GRES GPU specification or a node/ntask specification"
+        raise _error(command, line, "Invalid generic resource (gres) specification")
+
+
+def _check_gres(command: str, values: dict[str, Any]) -> None:
+    gpus = any(values.get(name) for name in ("tres_per_job", "tres_per_node", "tres_per_socket", "tres_per_task"))
+    memory = values.get("memory_per_tres")
+    if memory and not gpus:
+        line = f"Requested mem_per_tres={memory} but did not request any GPU."
+        raise _error(command, line, "Invalid generic resource (gres) specification")
+
+
+def _sizes(command: str, values: dict[str, Any]) -> list[str]:
+    """Nodes from tasks and from named nodes; tasks are left to the controller where they were not said."""
+    required = len(expand(values["required_nodes"])) if values.get("required_nodes") else 0
+    tasks, per_node = values.get("tasks"), values.get("tasks_per_node")
+    least, most = values.get("minimum_nodes"), values.get("maximum_nodes")
+    said = least is not None
+    if not said and required:
+        least = most = required
+        if tasks is not None and tasks > required:
+            most = None
+    if tasks is not None and per_node:
+        needed = -(-tasks // per_node)
+        if not said and not required:
+            least = most = needed
+        elif least is not None and most is not None:
+            least = min(max(least, needed), most)
+    warnings = []
+    if tasks is not None and least is not None and tasks < least:
+        warnings.append(f"warning: can't run {tasks} processes on {least} nodes, setting nnodes to {tasks}")
+        least = tasks
+    if tasks is not None and said and most is not None and most > tasks:
+        most = max(tasks, least or 1)
+    if tasks is not None and most is not None and least is not None and most < least:
+        most = least
+    values["minimum_nodes"], values["maximum_nodes"] = least, most
+    return warnings
+
+
+def _specialised_cores(command: str, values: dict[str, Any]) -> list[str]:
+    """Sites that allow specialised cores say so in slurm.conf; slurmk has none to give, and says what Slurm says then."""
+    warnings = []
+    for name, option in (("core_specification", "-S"), ("thread_specification", "--thread-spec")):
+        if values.pop(name, None) is not None:
+            reason = "it's not allowed by configuration (AllowSpecResourcesUsage = No)"
+            warnings.append(f"error: Ignoring {option} since {reason}")
+    return warnings
+
+
+def _ports(command: str, values: dict[str, Any]) -> None:
+    if command != "srun" and values.get("reserve_ports") is not None:
+        raise _error(command, "Slurmstepd step management must be enabled to use --resv-ports for job allocations")
+
+
+def _check_lengths(command: str, request: JobRequest) -> None:
+    for name in REQUEST_FIELDS:
+        value = getattr(request, name)
+        if isinstance(value, str) and len(value) > LONGEST_TEXT and len(value) > LONG_TEXTS.get(name, LONGEST_TEXT):
+            raise OptionError(_too_long(command), code=1)
+
+
+def _too_long(command: str) -> str:
+    before = {"sbatch": "Batch job submission failed", "srun": "Unable to allocate resources"}.get(
+        command, "Job submit/allocate failed"
+    )
+    return f"{command}: error: {before}: Pathname of a file, directory or other parameter too long"
+
+
+def absolute(path: str, directory: str) -> str:
+    """A path as seen from a directory; it is joined, not simplified."""
+    return path if path.startswith("/") else f"{directory.rstrip('/')}/{path}"
+
+
+def stream_file(path: str, directory: str) -> str | None:
+    """The file of a standard stream as the job keeps it: an absolute pattern, ``none`` is /dev/null; None for the default."""
+    if not path:
+        return None
+    return "/dev/null" if path == "none" else absolute(path, directory)
+
+
+async def read_node_files(command: str, options: Options, output: Output) -> None:
+    """``--nodefile``, and ``--nodelist`` with a path: the names are in a file of the caller's. Raises OptionError."""
+    path, listed = options.get("nodefile"), options.get("required_nodes")
+    named = listed if listed and "/" in listed else None
+    if not path and not named:
+        return
+    wanted = path or named
+    assert wanted is not None
+    try:
+        content = await output.read(wanted, 1 << 20)
+    except Unreadable as error:
+        lines = [f"{command}: error: slurm_allocate_resources error opening file {wanted}, {error.text}"]
+        if path:
+            raise OptionError(*lines, f"{command}: error: Invalid --nodefile node file") from None
+        raise OptionError(*lines, code=1) from None
+    lines = [line.partition("#")[0] for line in content.decode("utf-8", "surrogateescape").splitlines()]
+    options.values["required_nodes"] = ",".join(word for line in lines for word in line.replace(",", " ").split())
+    options.said["nodelist"] = options.said.get("nodelist", ("command line", wanted))
+
+
+def check_cluster(command: str, options: Options, cluster: str) -> None:
+    """There is one cluster; others are not known. Raises OptionError."""
+    for name in (options.get("clusters") or "").split(","):
+        if name not in ("", cluster, "all"):
+            hint = "Use 'sacctmgr list clusters' to see available clusters."
+            raise _error(
+                command,
+                f"No cluster '{name}' known by database.",
+                f"'{name}' can't be reached now, or it is an invalid entry for --cluster.  {hint}",
+            )
+
+
+# ------------------------------------------------------------------------------------------------- identity
+
+
+@lru_cache(maxsize=1024)
+def _account_of(user: str) -> pwd.struct_passwd | None:
+    try:
+        return pwd.getpwuid(int(user)) if user.isascii() and user.isdigit() and len(user) < 11 else pwd.getpwnam(user)
+    except (KeyError, OverflowError):
+        return None
+
+
+def credentials_of(command: str, options: Options, call: Call) -> Credentials:
+    """Whose the job is: the caller's, or with ``--uid`` and ``--gid`` whose root says. Group names and lists are filled in by
+    the controller. Raises OptionError."""
+    user, group = options.get("user"), options.get("group")
+    for name, value in (("uid", user), ("gid", group)):
+        if value is not None and call.caller.user_id != 0:
+            raise _error(command, f"--{name} only permitted by root user", code=255)
+    user_id, user_name, group_id = call.caller.user_id, call.caller.user_name, call.group_id
+    if user is not None:
+        account = _account_of(user)
+        if account is None:
+            raise _error(command, "Invalid --uid specification", code=255)
+        user_id, user_name, group_id = account.pw_uid, account.pw_name, account.pw_gid
+    if group is not None:
+        group_id = _group_id(command, group)
+    return Credentials(user_id=user_id, group_id=group_id, user_name=user_name, group_name="")
+
+
+def _group_id(command: str, group: str) -> int:
+    import grp
+
+    try:
+        found = grp.getgrgid(int(group)) if group.isascii() and group.isdigit() else grp.getgrnam(group)
+    except (KeyError, OverflowError):
+        raise _error(command, "Invalid --gid specification", code=255) from None
+    return found.gr_gid
+
+
+# ------------------------------------------------------------------------------------------------- environment
+
+
+def exported(
+    environment: Mapping[str, str], export: str | None, user: str, file: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """What of the caller's environment goes with the job: all of it, or as ``--export`` or ``--export-file`` say.
+
+    Slurm's own variables always go. A list that does not begin with the whole environment gets what a login of the user
+    sets instead.
+    """
+    if file is not None:
+        return _slurm_variables(environment) | dict(file)
+    if export is None or export.upper() == "ALL":
+        return dict(environment)
+    if export.upper() == "NIL":
+        return _slurm_variables(environment)
+    words = split_export(export)
+    if any(word.upper() == "ALL" for word in words):
+        found = dict(environment)
+    else:
+        found = login_environment(user) | _slurm_variables(environment)
+    for word in words:
+        name, equals, value = word.partition("=")
+        if equals and name:
+            found[name] = value
+        elif name in environment:
+            found[name] = environment[name]
+    return found
+
+
+def _slurm_variables(environment: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in environment.items() if name.startswith(("SLURM_", "SLURMK_"))}
+
+
+def split_export(text: str) -> list[str]:
+    """The words of an ``--export`` list; a value in quotes may hold commas."""
+    words, start, quote = [], 0, ""
+    for position, letter in enumerate(text):
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in "\"'" and text[position - 1 : position] == "=":
+            quote = letter
+        elif letter == ",":
+            words.append(text[start:position])
+            start = position + 1
+    words.append(text[start:])
+    return [_unquoted(word) for word in words if word]
+
+
+def _unquoted(word: str) -> str:
+    name, _, value = word.partition("=")
+    if len(value) > 1 and value[0] in "\"'" and value[-1] == value[0]:
+        return f"{name}={value[1:-1]}"
+    return word
+
+
+def login_environment(user: str) -> dict[str, str]:
+    """The least that a login of the user sets."""
+    account = _account_of(user)
+    if account is None:
+        return {"USER": user, "LOGNAME": user, "PATH": DEFAULT_PATH}
+    return {
+        "HOME": account.pw_dir,
+        "SHELL": account.pw_shell or "/bin/sh",
+        "USER": account.pw_name,
+        "LOGNAME": account.pw_name,
+        "MAIL": f"/var/mail/{account.pw_name}",
+        "PATH": DEFAULT_PATH,
+    }
+
+
+DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+def read_export_file(content: bytes) -> dict[str, str]:
+    """``NAME=value`` texts, each ended by NUL."""
+    found = {}
+    for entry in content.decode("utf-8", "surrogateescape").split("\0"):
+        name, equals, value = entry.partition("=")
+        if equals and name:
+            found[name] = value
+    return found
+
+
+OPTION_VARIABLES: tuple[tuple[str, str], ...] = (
+    ("account_gather_frequency", "SLURM_ACCTG_FREQ"),
+    ("cpu_frequency", "SLURM_CPU_FREQ_REQ"),
+    ("distribution", "SLURM_DISTRIBUTION"),
+    ("distribution_plane_size", "SLURM_DIST_PLANESIZE"),
+    ("hint", "SLURM_HINT"),
+    ("memory_binding", "SLURM_MEM_BIND"),
+    ("network", "SLURM_NETWORK"),
+    ("open_mode", "SLURM_OPEN_MODE"),
+    ("tasks_per_core", "SLURM_NTASKS_PER_CORE"),
+    ("tasks_per_node", "SLURM_NTASKS_PER_NODE"),
+    ("tasks_per_socket", "SLURM_NTASKS_PER_SOCKET"),
+    ("ntasks_per_tres", "SLURM_NTASKS_PER_GPU"),
+    ("threads_per_core", "SLURM_THREADS_PER_CORE"),
+    ("cpus_per_task", "SLURM_CPUS_PER_TASK"),
+    ("tres_bind", "SLURM_TRES_BIND"),
+    ("tres_per_task", "SLURM_TRES_PER_TASK"),
+    ("segment_size", "SLURM_JOB_SEGMENT_SIZE"),
+)
+"""Fields of a request that the job's environment tells as they are."""
+
+GPU_VARIABLES: tuple[tuple[str, str], ...] = (
+    ("tres_per_job", "SLURM_GPUS"),
+    ("tres_per_socket", "SLURM_GPUS_PER_SOCKET"),
+    ("cpus_per_tres", "SLURM_CPUS_PER_GPU"),
+    ("memory_per_tres", "SLURM_MEM_PER_GPU"),
+)
+"""Fields that hold GPUs in Slurm's words, which the environment tells without ``gres/gpu:``."""
+
+
+def option_variables(request: JobRequest, options: Options) -> dict[str, str]:
+    """The SLURM_ variables by which a job's script, and the sruns in it, learn what the job was asked."""
+    found = {variable: str(value) for name, variable in OPTION_VARIABLES if (value := getattr(request, name)) is not None}
+    for name, variable in GPU_VARIABLES:
+        if value := getattr(request, name):
+            found[variable] = value.replace("gres/gpu:", "")
+    if "gpus-per-node" in options.said and request.tres_per_node:
+        found["SLURM_GPUS_PER_NODE"] = request.tres_per_node.replace("gres/gpu:", "")
+    tasks = request.tasks
+    if tasks is None and request.tasks_per_node:
+        tasks = request.tasks_per_node * (request.minimum_nodes or 1)
+    if tasks is not None:
+        found["SLURM_NTASKS"] = found["SLURM_NPROCS"] = str(tasks)
+    if request.overcommit:
+        found["SLURM_OVERCOMMIT"] = "1"
+    if request.profile and request.profile != "none":
+        found["SLURM_PROFILE"] = ",".join(word.capitalize() for word in request.profile.split(","))
+    if request.memory_binding:
+        found["SLURM_MEM_BIND_VERBOSE"] = "verbose" if "verbose" in request.memory_binding else "quiet"
+    if request.export is not None:
+        found["SLURM_EXPORT_ENV"] = request.export
+        if request.export.upper() not in ("ALL", "NIL"):
+            found["SLURM_GET_USER_ENV"] = "1"
+    elif request.get_user_env:
+        found["SLURM_GET_USER_ENV"] = "1"
+    return found
