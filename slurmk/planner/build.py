@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from operator import is_
 
 import numpy as np
-from grammar.hostlist import expand
 
+from grammar.hostlist import expand
 from slurmk.model.job import Job, JobRequest
 from slurmk.model.node import Node, Partition
 from slurmk.model.site import Site

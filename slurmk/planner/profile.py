@@ -212,11 +212,11 @@ class Profile:
             self.free[copy][:, nodes] += amounts
             mask = np.zeros(self.capacity.shape[1], dtype=np.bool_)
             mask[nodes[(self.free[copy][:, nodes] >= capacity).all(axis=0)]] = True
-            empty = pack(mask)
-            for index in (first + np.flatnonzero(self.copy[first:last] == copy)).tolist():
-                cleared = empty & self.used[self.row[index]] & ~self.taken[self.row[index]]
-                self.used[self.row[index]] &= ~cleared
-                self.idle[:, index] += np.bitwise_count(self.pools & cleared).sum(axis=1, dtype=np.int64)
+            segments = first + (self.copy[first:last] == copy).nonzero()[0]
+            rows = self.row[segments]
+            cleared = pack(mask) & self.used[rows] & ~self.taken[rows]
+            self.used[rows] &= ~cleared
+            self.idle[:, segments] += np.bitwise_count(self.pools[:, None] & cleared).sum(axis=2, dtype=np.int64)
 
     def take_licenses(self, first: int, last: int, amounts: IntArray) -> None:
         self.licenses[:, first:last] -= amounts[:, None]
