@@ -128,7 +128,7 @@ def _satisfied(turn: Turn, job: Job) -> Job:
             request=replace(job.request, dependency=None),
             reason=Reason.NONE if waited else job.reason,
             eligible_time=eligible,
-            accrue_time=eligible if job.priority else 0,
+            accrue_time=turn.now if job.priority and eligible <= turn.now else 0,
         )
     )
 

@@ -123,11 +123,10 @@ def _back_in_queue(turn: Turn, job: Job) -> Job:
 
 
 def again(turn: Turn, job: Job, *, held: Reason | None = None, description: str = "") -> Job:
-    """A job that ran (or failed to) waits once more, as its next attempt: held for a reason, or after a delay."""
-    delay = 0 if held else REQUEUE_DELAY
-    begin = turn.now + delay
+    """A job that ran (or failed to) waits once more, as its next attempt, and not at once; held if there is a reason to."""
+    begin = turn.now + REQUEUE_DELAY
     flags = job.flags & (JobFlag.SPECIAL_EXIT | JobFlag.REQUEUE_HOLD if held else JobFlag.NONE)
-    request = replace(job.request, begin_time=begin if delay else None)
+    request = replace(job.request, begin_time=begin)
     job = replace(
         job,
         request=request,
@@ -135,13 +134,14 @@ def again(turn: Turn, job: Job, *, held: Reason | None = None, description: str 
         flags=flags,
         reason=held or Reason.BEGIN_TIME,
         state_description=description,
+        submit_time=turn.now,
         restarts=job.restarts + 1,
         start_time=0,
         end_time=0,
         suspend_time=0,
         suspended_seconds=0,
         eligible_time=begin,
-        accrue_time=0 if held else begin,
+        accrue_time=0,
         exit_code=0,
         derived_exit_code=0,
         allocation=None,
@@ -153,8 +153,7 @@ def again(turn: Turn, job: Job, *, held: Reason | None = None, description: str 
     )
     if not held:
         job = replace(job, priority=priority_of(turn, job))
-    if delay:
-        turn.wake_at(begin, job.job_id)
+    turn.wake_at(begin, job.job_id)
     turn.wake_planner()
     return turn.save(job)
 

@@ -7,6 +7,7 @@ read-only view of the state for those who print it, plan with it or check permis
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -264,6 +265,8 @@ def _alarm_pending(turn: Turn, job: Job) -> None:
         finish_pending(turn, job, JobState.DEADLINE, Reason.DEADLINE)
         return
     job = dependencies.test(turn, job)
+    if job.pending and job.priority and not job.accrue_time and 0 < job.eligible_time <= turn.now:
+        job = turn.save(replace(job, accrue_time=turn.now))
     if job.reason is Reason.BEGIN_TIME:
         turn.state.set_reason(job, Reason.NONE)
     turn.wake_planner()

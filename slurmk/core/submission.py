@@ -97,6 +97,7 @@ def _draft(turn: Turn, caller: Caller, submission: Submission, component: bool) 
         check_size(state, request, partitions, demand, submission.credentials.user_id)
     check_limits(state, request, partitions, demand, time_limit)
     begin = max(turn.now, request.begin_time or 0)
+    later = begin > turn.now
     job = Job(
         job_id=0,
         request=request,
@@ -117,8 +118,8 @@ def _draft(turn: Turn, caller: Caller, submission: Submission, component: bool) 
         umask=submission.umask,
         array_tasks=array[0],
         array_maximum_running=array[1],
-        eligible_time=0 if wanted else begin,
-        accrue_time=0 if wanted or request.hold else begin,
+        eligible_time=begin if later or not (wanted or request.hold) else 0,
+        accrue_time=0 if later or wanted or request.hold else begin,
         admin_comment=request.admin_comment or "",
     )
     return _Draft(job, demand, wanted)

@@ -65,7 +65,8 @@ def set_held(turn: Turn, job: Job, reason: Reason) -> None:
     if job.priority == 0 and job.reason is reason:
         return
     if job.pending:
-        job = replace(job, reason=reason, state_description="", accrue_time=0)
+        eligible = job.eligible_time if job.eligible_time > turn.now else 0
+        job = replace(job, reason=reason, state_description="", eligible_time=eligible, accrue_time=0)
         turn.wake_planner()
     turn.save(replace(job, priority=0))
 
@@ -85,7 +86,8 @@ def release(turn: Turn, job: Job) -> None:
         reason=reason,
         state_description="",
         flags=job.flags & ~(JobFlag.REQUEUE_HOLD | JobFlag.SPECIAL_EXIT),
-        accrue_time=0 if waits else max(turn.now, begins),
+        eligible_time=begins if begins > turn.now else 0 if waits else turn.now,
+        accrue_time=0 if waits or begins > turn.now else turn.now,
         request=replace(job.request, hold=False),
     )
     job = turn.save(replace(job, priority=priority_of(turn, job)))
@@ -390,11 +392,13 @@ def _array_throttle(change: Change, value: int) -> None:
 
 
 def _begin_time(change: Change, value: int) -> None:
-    later = value > change.turn.now
+    turn_time = change.turn.now
+    later = value > turn_time
     change.request(begin_time=value if later else None)
-    job = replace(change.job, eligible_time=max(value, change.turn.now))
+    job = replace(change.job, eligible_time=max(value, turn_time))
     if job.priority and job.request.dependency is None:
-        job = replace(job, reason=Reason.BEGIN_TIME if later else Reason.NONE, accrue_time=job.eligible_time)
+        accrue = 0 if later else turn_time
+        job = replace(job, reason=Reason.BEGIN_TIME if later else Reason.NONE, accrue_time=accrue)
     change.job = job
 
 

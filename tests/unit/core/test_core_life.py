@@ -223,7 +223,8 @@ def test_a_failed_launch_is_held(cluster: Cluster) -> None:
     cluster.plan()
     assert cluster.launched() == []
     cluster.release_hold("1")
-    assert cluster.job(job_id).state_description == ""
+    assert (cluster.job(job_id).state_description, cluster.job(job_id).reason) == ("", Reason.BEGIN_TIME)
+    cluster.tick(121)
     cluster.plan()
     assert cluster.launched() == [job_id]
 
@@ -247,7 +248,8 @@ def test_requeue(cluster: Cluster) -> None:
     requeue(cluster, job_id)
     assert cluster.terminated() == [job_id]
     cluster.released(job_id)
-    assert (cluster.job(job_id).restarts, cluster.job(job_id).state) == (1, JobState.PENDING)
+    job = cluster.job(job_id)
+    assert (job.restarts, job.state, job.submit_time, job.eligible_time) == (1, JobState.PENDING, 1000, 1121)
     cluster.tick(130)
     cluster.plan()
     cluster.run_to_end(job_id, 256)
@@ -307,6 +309,18 @@ def test_begin_times_and_deadlines(cluster: Cluster) -> None:
     late = cluster.submit(minimum_nodes=8, maximum_nodes=8, cpus_per_task=8, deadline=2200, time_limit=10)
     cluster.tick(701)
     assert cluster.job(late).state is JobState.DEADLINE
+
+
+def test_times_of_waiting_jobs_are_those_of_the_reference(cluster: Cluster) -> None:
+    held, later, plain = cluster.submit(hold=True), cluster.submit(begin_time=4600), cluster.submit()
+    both = cluster.submit(hold=True, begin_time=4600)
+    waits = cluster.submit(dependency=f"afterok:{held}")
+    times = [(job.eligible_time, job.accrue_time) for job in map(cluster.job, (held, later, plain, both, waits))]
+    assert times == [(0, 0), (4600, 0), (1000, 1000), (4600, 0), (0, 0)]
+    cluster.release_hold(str(held))
+    assert cluster.job(held).accrue_time == 1000
+    cluster.tick(3600)
+    assert cluster.job(later).accrue_time == 4600
 
 
 def test_reports_may_come_twice_late_or_about_nobody(cluster: Cluster) -> None:
