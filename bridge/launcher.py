@@ -7,7 +7,7 @@ cannot know was done. A launcher must never run one attempt's script twice.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Protocol
 
 from slurmk.core.events import Event, KillFlag
@@ -15,8 +15,9 @@ from slurmk.model.job import Job
 from slurmk.model.job import JobFiles as JobFiles
 from slurmk.model.node import Node
 
-Report = Callable[[Event], None]
-"""How a launcher tells the controller what happened; called from the controller's event loop, never blocks."""
+Report = Callable[[Event], Awaitable[object] | None]
+"""How a launcher tells the controller what happened; called from the controller's event loop, never blocks. What it gives
+is done once what the event changed is on disk: only then may the launcher let go of what it knows."""
 
 
 class Launcher(Protocol):

@@ -1,0 +1,142 @@
+"""What stepd is told of its job: one JSON object, made from the model's values.
+
+stepd imports nothing of ours, so this is its whole knowledge. Text that was not UTF-8 travels by surrogate escapes,
+memory is MiB, times are Unix seconds. ``version`` rises when a key changes its meaning; keys may be added freely.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+from grammar.arrays import parse_array
+from grammar.errors import GrammarError
+from slurmk.model.job import Job, JobFiles, JobRequest, NodeShare
+from slurmk.model.site import Site
+from slurmk.model.states import INFINITE, NO_VALUE
+
+VERSION = 1
+
+_VISIBLE = """
+tasks cpus_per_task tasks_per_node tasks_per_socket tasks_per_core tasks_per_board ntasks_per_tres memory_per_node
+ memory_per_cpu tres_per_job tres_per_node tres_per_socket tres_per_task tres_bind tres_freq cpus_per_tres memory_per_tres
+ distribution distribution_plane_size cpu_binding cpu_frequency memory_binding hint overcommit threads_per_core
+ open_mode export get_user_env profile account_gather_frequency shared requeue wait_all_nodes licenses reservation
+ dependency container container_id segment_size oom_kill_step core_specification thread_specification network
+ required_switches nodes minimum_nodes maximum_nodes constraints
+"""
+
+REQUESTED: tuple[str, ...] = tuple(_VISIBLE.split())
+"""Fields of JobRequest that processes of the job can see, as variables or as defaults of their steps."""
+
+
+def describe(job: Job, files: JobFiles, site: Site, extra: Mapping[str, Any]) -> dict[str, Any]:
+    """The description of a job that has an allocation; ``extra`` are the launcher's own keys (directories, PATH …)."""
+    assert job.allocation is not None
+    request = job.request
+    topology = Topology(site)
+    return {
+        "version": VERSION,
+        "job": job.job_id,
+        "restart": job.restarts,
+        "array": _array(job),
+        "name": job.name,
+        "account": job.account,
+        "partition": job.allocation.partition,
+        "qos": job.qos,
+        "cluster": site.cluster_name,
+        "sluid": job.sluid,
+        "uid": job.credentials.user_id,
+        "gid": job.credentials.group_id,
+        "user": job.credentials.user_name,
+        "group": job.credentials.group_name,
+        "groups": list(job.credentials.groups),
+        "nodes": [_share(share, topology) for share in job.allocation.shares],
+        "whole_nodes": job.allocation.whole_nodes,
+        "batch": job.batch,
+        "script": _text(files.script),
+        "arguments": [_text(argument) for argument in files.arguments],
+        "environment": {_text(name): _text(value) for name, value in files.environment.items()},
+        "secret": files.secret.hex(),
+        "directory": request.current_working_directory or "/",
+        "umask": job.umask,
+        "start_time": job.start_time,
+        "end_time": end_of(job),
+        "over_time": site.over_time_limit * 60,
+        "signal": request.kill_warning_signal,
+        "signal_delay": request.kill_warning_delay,
+        "signal_flags": request.kill_warning_flags or "",
+        "input": request.standard_input,
+        "output": request.standard_output,
+        "error": request.standard_error,
+        "kill_wait": site.kill_wait,
+        "submit_host": job.submit_host,
+        "submit_line": job.submit_line,
+        "task_prolog": site.task_prolog,
+        "task_epilog": site.task_epilog,
+        "parameters": {name: site.parameters[name] for name in ("SLURM_CONF", "LaunchParameters") if name in site.parameters},
+        "request": {name: value for name in REQUESTED if (value := getattr(request, name)) not in (None, False)},
+        **extra,
+    }
+
+
+def end_of(job: Job) -> int | None:
+    """When the time limit ends a job that has started; None when it has none."""
+    if job.time_limit in (INFINITE, NO_VALUE):
+        return None
+    return job.start_time + job.suspended_seconds + job.time_limit * 60
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")
+
+
+def _share(share: NodeShare, topology: Topology) -> dict[str, Any]:
+    return {
+        "node": share.node,
+        "cpus": share.cpus,
+        "memory": share.memory,
+        "tasks": share.tasks,
+        "cpu_ids": list(share.cpu_ids),
+        "gres": [
+            {"name": each.name, "type": each.type, "count": each.count, "indices": list(each.indices)} for each in share.gres
+        ],
+        "topology": topology.address(share.node),
+    }
+
+
+def _array(job: Job) -> dict[str, int] | None:
+    """What the elements of an array can see of it."""
+    if job.array_task_id is None:
+        return None
+    try:
+        tasks = parse_array(job.request.array or str(job.array_task_id), 0x7FFFFFFF).tasks
+    except GrammarError:
+        tasks = (range(job.array_task_id, job.array_task_id + 1),)
+    return {
+        "job": job.array_job_id,
+        "task": job.array_task_id,
+        "count": sum(map(len, tasks)),
+        "minimum": min(each[0] for each in tasks),
+        "maximum": max(each[-1] for each in tasks),
+        "step": max((each.step for each in tasks if len(each) > 1), default=1) if len(tasks) == 1 else 1,
+    }
+
+
+class Topology:
+    """Finds the switches above a node, as SLURM_TOPOLOGY_ADDR names them."""
+
+    def __init__(self, site: Site) -> None:
+        self._above = {name: switch.name for switch in site.switches for name in (*switch.nodes, *switch.switches)}
+
+    def address(self, node: str) -> Sequence[str]:
+        """Names from the top switch down to the node."""
+        path = [node]
+        while (above := self._above.get(path[0])) is not None and above not in path:
+            path.insert(0, above)
+        return path
+
+
+_unknown = set(REQUESTED) - {field.name for field in fields(JobRequest)}
+assert not _unknown, _unknown

@@ -1,0 +1,243 @@
+"""Messages between stepd, srun and the controller: JSON objects and task streams in frames of ``slurmk.wire``.
+
+Whoever accepts a connection first sends a nonce; whoever dialled answers with the HMAC of that nonce and of its role
+under the job's secret, so the secret itself never travels.
+"""
+
+from __future__ import annotations
+
+import collections
+import hmac
+import json
+import os
+import socket
+
+from slurmk import wire
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from asyncio import StreamReader
+    from typing import Any, Callable, Deque, Dict, Iterator, List, Optional, Tuple
+
+    Message = Dict[str, Any]
+
+BUFFERED = 512 * 1024
+"""Bytes that wait for a slow peer before its sources are no longer read."""
+
+
+def nonce() -> str:
+    """A fresh challenge."""
+    return os.urandom(16).hex()
+
+
+def proof(secret: str, challenge: str, role: str) -> str:
+    """What shows that one holds ``secret`` (hex digits)."""
+    return hmac.new(bytes.fromhex(secret), (challenge + " " + role).encode(), "sha256").hexdigest()
+
+
+def proven(secret: str, challenge: str, role: str, given: Any) -> bool:
+    """True when ``given`` is the right proof."""
+    return isinstance(given, str) and hmac.compare_digest(proof(secret, challenge, role).encode(), given.encode())
+
+
+def hello(role: str) -> bytes:
+    """The frame that opens a connection."""
+    return wire.encode(wire.HELLO, b"%d %b" % (wire.VERSION, role.encode()))
+
+
+def pack(message: Message) -> bytes:
+    """A message as one frame."""
+    return wire.encode(wire.MESSAGE, json.dumps(message, separators=(",", ":")).encode())
+
+
+def unpack(payload: bytes) -> Message:
+    """The object of a MESSAGE frame; WireError when it is none."""
+    try:
+        message = json.loads(payload)
+    except (ValueError, RecursionError):
+        raise wire.WireError("not JSON") from None
+    if not isinstance(message, dict):
+        raise wire.WireError("not a JSON object")
+    return message
+
+
+def stream(number: int, task: int, data: bytes) -> bytes:
+    """Output or input of a task as a frame; no data means its end."""
+    return wire.encode(wire.STREAM, b"%c%b" % (number, (task & 0xFFFFFFFF).to_bytes(4, "big")) + data)
+
+
+def unpack_stream(payload: bytes) -> Tuple[int, int, bytes]:
+    """Stream number, task number and data of a STREAM frame."""
+    if len(payload) < 5:
+        raise wire.WireError("a stream frame is too short")
+    return payload[0], int.from_bytes(payload[1:5], "big"), payload[5:]
+
+
+class Frames:
+    """Takes bytes as they arrive and gives whole frames."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+
+    def feed(self, data: bytes) -> Iterator[Tuple[int, bytes]]:
+        self._buffer += data
+        position = 0
+        try:
+            while len(self._buffer) - position >= 5:
+                kind, length = wire.header(bytes(self._buffer[position : position + 5]))
+                if len(self._buffer) - position < 5 + length:
+                    break
+                payload = bytes(self._buffer[position + 5 : position + 5 + length])
+                position += 5 + length
+                yield kind, payload
+        finally:
+            del self._buffer[:position]
+
+
+class Channel:
+    """A non-blocking socket with frames in and a bounded queue of frames out, for programs with their own poll loop."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        connection.setblocking(False)
+        self.socket = connection
+        self.closed = False
+        self._frames = Frames()
+        self._outgoing: Deque[memoryview] = collections.deque()
+        self.waiting = 0
+
+    def fileno(self) -> int:
+        return self.socket.fileno()
+
+    @property
+    def full(self) -> bool:
+        """True when no more should be read for this peer."""
+        return self.waiting > BUFFERED
+
+    def send(self, frame: bytes) -> None:
+        """Queue a frame and send what the kernel takes."""
+        if self.closed:
+            return
+        self._outgoing.append(memoryview(frame))
+        self.waiting += len(frame)
+        if len(self._outgoing) == 1:
+            self.flush()
+
+    def message(self, message: Message) -> None:
+        self.send(pack(message))
+
+    def flush(self) -> None:
+        try:
+            while self._outgoing:
+                sent = self.socket.send(self._outgoing[0])
+                self.waiting -= sent
+                if sent == len(self._outgoing[0]):
+                    self._outgoing.popleft()
+                else:
+                    self._outgoing[0] = self._outgoing[0][sent:]
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError:
+            self.close()
+
+    def receive(self) -> List[Tuple[int, bytes]]:
+        """Frames that have arrived; sets ``closed`` at the end of the connection or on garbage."""
+        try:
+            data = self.socket.recv(262144)
+        except (BlockingIOError, InterruptedError):
+            return []
+        except OSError:
+            data = b""
+        if not data:
+            self.close()
+            return []
+        try:
+            return list(self._frames.feed(data))
+        except wire.WireError:
+            self.close()
+            return []
+
+    def close(self) -> None:
+        self.closed = True
+        self._outgoing.clear()
+        self.waiting = 0
+        self.socket.close()
+
+
+async def read_frame(reader: StreamReader) -> Tuple[int, bytes]:
+    """The next frame; IncompleteReadError at the end of the connection."""
+    kind, length = wire.header(await reader.readexactly(5))
+    return kind, await reader.readexactly(length)
+
+
+async def read_message(reader: StreamReader) -> Message:
+    """The next frame, which must be a message."""
+    kind, payload = await read_frame(reader)
+    if kind != wire.MESSAGE:
+        raise wire.WireError("frame of kind %d where a message was expected" % kind)
+    return unpack(payload)
+
+
+def connect(address: str) -> socket.socket:
+    """A connection to ``unix:PATH`` or ``tcp:HOST:PORT``; OSError when nobody answers."""
+    kind, _, rest = address.partition(":")
+    if kind == "unix":
+        return connect_path(rest)
+    host, _, port = rest.rpartition(":")
+    connection = socket.create_connection((host.strip("[]"), int(port)), 10)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return connection
+
+
+def connect_path(path: str) -> socket.socket:
+    """A connection to a Unix socket, also where its path is too long for an address."""
+    connection = socket.socket(socket.AF_UNIX)
+    encoded = os.fsencode(path)
+    try:
+        if len(encoded) <= 100:
+            connection.connect(encoded)
+        else:
+            folder, name = os.path.split(encoded)
+            descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                connection.connect(b"/proc/self/fd/%d/%b" % (descriptor, name))
+            finally:
+                os.close(descriptor)
+    except OSError:
+        connection.close()
+        raise
+    return connection
+
+
+def dial(address: str, role: str, opening: Message, secret: str) -> socket.socket:
+    """Connect, say ``opening`` with its proof, and give the socket; OSError or WireError when that fails."""
+    connection = connect(address)
+    try:
+        connection.settimeout(20)
+        connection.sendall(hello(role))
+        challenge = str(receive_message(connection).get("nonce", ""))
+        connection.sendall(pack(dict(opening, proof=proof(secret, challenge, role))))
+    except (OSError, wire.WireError):
+        connection.close()
+        raise
+    return connection
+
+
+def receive_message(connection: socket.socket) -> Message:
+    """One message, read without taking more than it."""
+    kind, length = wire.header(receive_exactly(connection, 5))
+    payload = receive_exactly(connection, length)
+    if kind != wire.MESSAGE:
+        raise wire.WireError("frame of kind %d where a message was expected" % kind)
+    return unpack(payload)
+
+
+def receive_exactly(connection: socket.socket, size: int) -> bytes:
+    """That many bytes; ConnectionResetError when the peer closes before."""
+    pieces: List[bytes] = []
+    while size:
+        piece = connection.recv(min(size, 1048576))
+        if not piece:
+            raise ConnectionResetError("the connection was closed")
+        pieces.append(piece)
+        size -= len(piece)
+    return b"".join(pieces)
