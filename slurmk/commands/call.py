@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Protocol
 
 from bridge.launcher import JobFiles
 from slurmk.core.effects import Accepted, Refused
-from slurmk.core.events import Caller, Event
+from slurmk.core.events import Caller, Event, Submit
 from slurmk.model.job import Job
 
 if TYPE_CHECKING:
     from accounting.store import Store
-
     from slurmk.core.machine import Machine
+    from slurmk.planner.snapshot import Outlook
 
 VERSION_TEXT = "slurm 26.05.5 (slurmk 0.1.0)"
 """What ``--version`` prints: clients read the first number."""
@@ -104,8 +104,8 @@ class Controller(Protocol):
         """Wait until this job changes, then return it (None when it is gone)."""
         ...
 
-    async def plan_for(self, event: Event) -> object:
-        """The plan as it would be with this Submit in it (--test-only)."""
+    async def plan_for(self, event: Submit) -> Outlook | Refused:
+        """When and where the job of this submission would start if it were submitted now (--test-only)."""
         ...
 
     def access(self, job: Job) -> Mapping[str, str]:

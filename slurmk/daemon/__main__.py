@@ -37,11 +37,12 @@ def main() -> int:
 
 def serve(directory: Path, options: argparse.Namespace) -> int:
     """Read the configuration, open the store, and run."""
-    from accounting.store import Store, StoreError
+    from bridge.local.launcher import LocalLauncher
 
+    from accounting.store import Store, StoreError
     from grammar.errors import GrammarError
     from slurmk.daemon.configured import find_site
-    from slurmk.daemon.controller import Daemon
+    from slurmk.daemon.controller import SOCKET, Daemon
     from slurmk.daemon.logs import start_log
 
     try:
@@ -52,11 +53,12 @@ def serve(directory: Path, options: argparse.Namespace) -> int:
         return complain(f"{error.filename}: {error.strerror}")
     if site.unused_keys:
         print(f"slurmk: warning: accepted without effect: {', '.join(site.unused_keys)}", file=sys.stderr, flush=True)
-    store = Store(options.database or f"sqlite:///{directory}/state/slurmk.sqlite")
+    store = Store(options.database or f"sqlite:///{directory}/state/slurmk.sqlite", site)
     try:
         start_log(directory)
         store.open()
-        asyncio.run(Daemon(directory, site, store).run())
+        launcher = LocalLauncher(site, directory, str(directory / SOCKET))
+        asyncio.run(Daemon(directory, site, store, launcher).run())
     except StoreError as error:
         return complain(f"the database cannot be used: {error}")
     except OSError as error:

@@ -47,7 +47,8 @@ class Committed:
                     pass
 
     def _follow_step(self, step: Step) -> None:
+        """Steps that are over are the store's alone; a restart does not read them either."""
         job = self.jobs.get(step.job_id)
         if job is not None:
             others = tuple(other for other in job.steps if other.step_id != step.step_id)
-            self.jobs[job.job_id] = replace(job, steps=(*others, step))
+            self.jobs[job.job_id] = replace(job, steps=others if step.end_time else (*others, step))

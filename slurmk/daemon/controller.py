@@ -13,11 +13,10 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Protocol
 
 from accounting.store import Store
-from bridge.local.launcher import LocalLauncher
-
-from bridge.launcher import JobFiles
+from bridge.launcher import JobFiles, Launcher
 from slurmk.commands.call import Call, Output
 from slurmk.commands.dispatch import dispatch
 from slurmk.core.effects import Effect, ForgetJob, Launch, Refused, SaveJob, SaveStep, Terminate
@@ -35,10 +34,12 @@ from slurmk.daemon.timers import Timers
 from slurmk.model.job import Job
 from slurmk.model.site import Site
 from slurmk.model.states import JobFlag
-from slurmk.planner.plan import plan
-from slurmk.planner.snapshot import Plan, Snapshot
+from slurmk.planner.plan import will_run
+from slurmk.planner.snapshot import Outlook, Plan, Snapshot
 
 log = logging.getLogger(__name__)
+
+SOCKET = "slurmk.sock"
 
 SPARE_FILES = 256
 """File descriptors that connections leave to everything else."""
@@ -47,15 +48,28 @@ SWITCH_SECONDS = 0.001
 """How long the planner's thread may keep the event loop from running."""
 
 
-class Daemon:
-    """One controller and its embedded cluster, with its state in ``directory``. Implements ``call.Controller``."""
+class EmbeddedLauncher(Launcher, Protocol):
+    """A launcher whose stepds dial the controller's own socket."""
 
-    def __init__(self, directory: Path, site: Site, store: Store) -> None:
+    async def attach(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, hello: str) -> None:
+        """Take over the connection of a stepd."""
+        ...
+
+    def access(self, job: Job, secret: bytes) -> Mapping[str, str]:
+        """Environment by which a process of the job's user finds the job's step manager."""
+        ...
+
+
+class Daemon:
+    """One controller and its cluster, with its state in ``directory``. Implements ``call.Controller``."""
+
+    def __init__(self, directory: Path, site: Site, store: Store, launcher: EmbeddedLauncher) -> None:
         self.directory = directory
-        self.socket_path = directory / "slurmk.sock"
+        self.socket_path = directory / SOCKET
         self.started = time.time()
         self._site = site
         self._store = store
+        self.launcher = launcher
         self._waiting: dict[int, list[asyncio.Future[Job | None]]] = {}
         self._stopping = asyncio.Event()
         self._end_jobs = False
@@ -84,11 +98,10 @@ class Daemon:
 
     async def apply(self, event: Event, files: Sequence[JobFiles] = ()) -> Answers:
         if isinstance(event, Submit):
-            refusal = _refuse_stranger(event)
-            if refusal is not None:
-                return (refusal,)
-            event = replace(event, submissions=tuple(map(_with_groups, event.submissions)))
-            files = tuple(map(with_secret, files))
+            admitted = _admit(event)
+            if isinstance(admitted, Refused):
+                return (admitted,)
+            event, files = admitted, tuple(map(with_secret, files))
         return await self.engine.apply(event, files)
 
     async def job_changed(self, job_id: int) -> Job | None:
@@ -103,9 +116,10 @@ class Daemon:
             if not waiting and self._waiting.get(job_id) is waiting:
                 del self._waiting[job_id]
 
-    async def plan_for(self, event: Event) -> object:
-        """The plan of the present queue; a Submit with ``will_run_only`` is answered by the machine's own trial."""
-        return await asyncio.to_thread(plan, self.machine.snapshot(self.now()))
+    async def plan_for(self, event: Submit) -> Outlook | Refused:
+        admitted = _admit(event)
+        tried = admitted if isinstance(admitted, Refused) else self.machine.trial(admitted)
+        return tried if isinstance(tried, Refused) else await asyncio.to_thread(will_run, *tried)
 
     def access(self, job: Job) -> Mapping[str, str]:
         return self.launcher.access(job, self._files_now(job).secret)
@@ -123,10 +137,10 @@ class Daemon:
         sys.setswitchinterval(SWITCH_SECONDS)
         most = _raise_file_limit() - SPARE_FILES
         recovered = self._store.load()
-        committed = Committed(recovered.jobs, recovered.nodes, recovered.partitions, recovered.next_job_id)
+        next_job_id = recovered.next_job_id or self._site.first_job_id
+        committed = Committed(recovered.jobs, recovered.nodes, recovered.partitions, next_job_id)
         self.timers = Timers(loop, lambda: self.engine.report(Tick(self.now())))
-        self.planning = Planning(self._snapshot, plan, self._take_plan)
-        self.launcher = LocalLauncher(self._site, self.directory, str(self.socket_path))
+        self.planning = Planning(self._snapshot, self._take_plan)
         self.launching = Launching(self.launcher, self._files, lambda event: self.engine.report(event), self.now)
         self.committer = Committer(self._store, loop)
         self.engine = Engine(
@@ -238,7 +252,10 @@ class Daemon:
     async def _files(self, job: Job) -> JobFiles:
         """The script and environment of a job; those of an array's elements are the array's."""
         key = job.array_job_id or job.job_id
-        return self.engine.recent_files.get(key) or await asyncio.to_thread(self._store.files, key)
+        recent = self.engine.recent_files.get(key)
+        if recent is not None:
+            return recent
+        return await asyncio.to_thread(self._store.files, key)
 
     def _files_now(self, job: Job) -> JobFiles:
         key = job.array_job_id or job.job_id
@@ -253,12 +270,13 @@ def _raise_file_limit() -> int:
     return wanted
 
 
-def _refuse_stranger(event: Submit) -> Refused | None:
-    """Only root can start processes of other users, so a controller of anyone else takes only its own user's jobs."""
+def _admit(event: Submit) -> Submit | Refused:
+    """The submission with its users' groups filled in. Only root can start processes of other users, so a controller of
+    anyone else takes only its own user's jobs."""
     own = os.geteuid()
-    if own == 0 or all(submission.credentials.user_id == own for submission in event.submissions):
-        return None
-    return Refused(SlurmError(Errno.USER_ID_MISSING))
+    if own != 0 and any(submission.credentials.user_id != own for submission in event.submissions):
+        return Refused(SlurmError(Errno.USER_ID_MISSING))
+    return replace(event, submissions=tuple(map(_with_groups, event.submissions)))
 
 
 def _with_groups(submission: Submission) -> Submission:

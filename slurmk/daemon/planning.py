@@ -1,7 +1,8 @@
-"""Plans are made in a thread, one at a time, of a snapshot taken on the event loop.
+"""When plans are made, and where: in threads, of a snapshot taken on the event loop.
 
-Wakes that come while a plan is being made lead to one more plan. Between two long plans there is a pause, so that the
-planner leaves the processor to the rest.
+While the queue is short every wake leads to a full plan, made in milliseconds. When full plans take longer, a wake is
+first answered by a reaction (``planner.plan_starts``): what may start now by the last full plan's promises. The next full
+plan follows, with a pause between two that leaves the processor to the rest; wakes that come meanwhile share it.
 """
 
 from __future__ import annotations
@@ -9,9 +10,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 
+from slurmk.planner.forecast import Forecast
+from slurmk.planner.plan import forecast, plan_starts
 from slurmk.planner.snapshot import Plan, Snapshot
 
 log = logging.getLogger(__name__)
@@ -19,54 +22,106 @@ log = logging.getLogger(__name__)
 GATHER = 0.002
 """Seconds to wait for more of what just woke the planner."""
 
+SHORT = 0.02
+"""A full plan that takes no longer than this many seconds needs no reaction before it."""
+
 REST = 0.5
-"""The pause after a plan, as a share of the time it took."""
+"""The pause after a full plan that took longer, as a share of that time."""
 
 LONGEST_REST = 2.0
 
+REGULAR = 30.0
+"""A plan is made at least this often (seconds), since what was promised moves when jobs end late."""
+
 
 class Planning:
-    """Runs ``make`` on ``snapshot()`` whenever woken, and gives the plan to ``take``."""
+    """Makes plans of ``snapshot()`` (None: not now) and gives them to ``take``, which is called on the event loop."""
 
-    def __init__(
-        self, snapshot: Callable[[], Snapshot | None], make: Callable[[Snapshot], Plan], take: Callable[[Plan], None]
-    ) -> None:
+    def __init__(self, snapshot: Callable[[], Snapshot | None], take: Callable[[Plan], None]) -> None:
         self._snapshot = snapshot
-        self._make = make
         self._take = take
         self._woken = asyncio.Event()
-        self._thread = ThreadPoolExecutor(1, "planner")
-        self._task: asyncio.Task[None] | None = None
+        self._full_wanted = asyncio.Event()
+        self._full = ThreadPoolExecutor(1, "planner")
+        self._quick = ThreadPoolExecutor(1, "reaction")
+        self._forecast: Forecast | None = None
+        self._took = 0.0
+        self._reacting = asyncio.Lock()
+        self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
-        self._task = asyncio.get_running_loop().create_task(self._run())
+        loop = asyncio.get_running_loop()
+        self._tasks = [loop.create_task(self._serve()), loop.create_task(self._serve_full())]
 
     async def stop(self) -> None:
         """Stop planning; the plan in progress is not used."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-        self._thread.shutdown(wait=False, cancel_futures=True)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for thread in (self._full, self._quick):
+            thread.shutdown(wait=False, cancel_futures=True)
 
     def wake(self) -> None:
         """Something changed that a plan depends on."""
         self._woken.set()
 
-    async def _run(self) -> None:
-        loop = asyncio.get_running_loop()
+    async def _serve(self) -> None:
         while True:
-            await self._woken.wait()
+            try:
+                await asyncio.wait_for(self._woken.wait(), REGULAR)
+            except TimeoutError:
+                self._full_wanted.set()
+                continue
             await asyncio.sleep(GATHER)
             self._woken.clear()
-            began = time.monotonic()
-            try:
-                snapshot = self._snapshot()
-                if snapshot is None:
-                    continue
-                self._take(await loop.run_in_executor(self._thread, self._make, snapshot))
-            except Exception:
-                log.exception("no plan could be made")
-                await asyncio.sleep(1.0)
-            took = time.monotonic() - began
-            if took > 0.05:
-                await asyncio.sleep(min(REST * took, LONGEST_REST))
+            self._full_wanted.set()
+            if self._took > SHORT:
+                await self._guarded(self._react)
+
+    async def _serve_full(self) -> None:
+        while True:
+            await self._full_wanted.wait()
+            self._full_wanted.clear()
+            await self._guarded(self._plan)
+            if self._took > SHORT:
+                await asyncio.sleep(min(REST * self._took, LONGEST_REST))
+
+    async def _guarded(self, work: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await work()
+        except Exception:
+            log.exception("no plan could be made")
+            self._forecast = None
+            await asyncio.sleep(1.0)
+
+    async def _plan(self) -> None:
+        snapshot = self._snapshot()
+        if snapshot is None:
+            return
+        began = time.monotonic()
+        made, plan = await asyncio.get_running_loop().run_in_executor(self._full, _full_plan, snapshot)
+        self._took = time.monotonic() - began
+        async with self._reacting:
+            self._forecast = made
+            self._take(plan)
+        if self._full_wanted.is_set():
+            await self._react()  # to what changed while the plan was made
+
+    async def _react(self) -> None:
+        async with self._reacting:
+            if self._forecast is None:
+                return
+            snapshot = self._snapshot()
+            if snapshot is None:
+                return
+            loop = asyncio.get_running_loop()
+            plan = await loop.run_in_executor(self._quick, plan_starts, snapshot, self._forecast)
+            if plan is None:
+                self._forecast = None
+            else:
+                self._take(plan)
+
+
+def _full_plan(snapshot: Snapshot) -> tuple[Forecast, Plan]:
+    made = forecast(snapshot)
+    return made, made.plan()
