@@ -189,6 +189,7 @@ class Machine:
         """All that a plan depends on, as it is now."""
         state = self._state
         state.snapshot_id += 1
+        state.changes_at_snapshot = state.changes
         return build_snapshot(
             snapshot_id=state.snapshot_id,
             time=time,

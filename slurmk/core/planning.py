@@ -1,7 +1,8 @@
 """A plan comes back: what it starts is started if that is still right, and what waits is told why and until when.
 
 The machine may have changed since the snapshot that the plan was made of, so every start is checked against the state as
-it is now. One that no longer fits is passed over; the next plan will know better.
+it is now. One that no longer fits is passed over and another plan is asked for, but only if something has changed: from
+the same state the planner would say the same again.
 """
 
 from __future__ import annotations
@@ -27,17 +28,21 @@ BACKSTOP = 60
 def planned(turn: Turn, event: Planned) -> None:
     """Take over a plan."""
     state = turn.state
+    stale = event.plan.snapshot_id != state.snapshot_id or state.changes != state.changes_at_snapshot
     together = _components(state, event.plan.starts)
+    fitted = True
     for start in event.plan.starts:
         job = state.jobs.get(start.job_id)
         if job is None or not may_start(turn, job):
             continue
         if job.het_job_id:
-            _start_together(turn, together.pop(job.het_job_id, []))
+            fitted &= _start_together(turn, together.pop(job.het_job_id, []))
         elif fits(state, job, start.allocation):
             begin(turn, job, start)
         else:
-            turn.wake_planner()
+            fitted = False
+    if stale and not fitted:
+        turn.wake_planner()
     _tell(state, event.plan.outlooks.items())
 
 
@@ -176,20 +181,22 @@ def _components(state: State, starts: Iterable[Start]) -> dict[int, list[Start]]
     return together
 
 
-def _start_together(turn: Turn, starts: list[Start]) -> None:
-    """All components of a het job start, or none does."""
+def _start_together(turn: Turn, starts: list[Start]) -> bool:
+    """All components of a het job start, or none does; False when they no longer fit."""
     if not starts:
-        return
+        return True
     state = turn.state
     het = state.jobs[starts[0].job_id].het_job_id
     waiting = {member for member in state.by_het.get(het, ()) if not state.jobs[member].state.finished}
     jobs = {start.job_id: state.jobs[start.job_id] for start in starts}
     ready = jobs.keys() == waiting and all(may_start(turn, job) for job in jobs.values())
-    if ready and all(fits(state, jobs[start.job_id], start.allocation) for start in starts) and _disjoint(starts, state):
-        for start in starts:
-            begin(turn, state.jobs[start.job_id], start)
-    else:
-        turn.wake_planner()
+    if not ready or not all(fits(state, jobs[start.job_id], start.allocation) for start in starts):
+        return False
+    if not _disjoint(starts, state):
+        return False
+    for start in starts:
+        begin(turn, state.jobs[start.job_id], start)
+    return True
 
 
 def _disjoint(starts: list[Start], state: State) -> bool:

@@ -24,14 +24,14 @@ class Directory:
 
     ``groups`` are group ids by name. ``accounts`` are the accounts each user may charge, the default one first; None
     means that accounts are not checked. ``qos`` are the priorities of the QOS there are. ``fair_share`` are factors
-    between 0 and 1 by (user, account); who is not in it has ``other_fair_share``.
+    between 0 and 1 by (user, account); who is not in it has ``other_fair_share``, the factor of one who has used nothing.
     """
 
     groups: Mapping[str, int] = field(default_factory=dict)
     accounts: Mapping[str, tuple[str, ...]] | None = None
     qos: Mapping[str, int] = field(default_factory=lambda: {"normal": 0})
     fair_share: Mapping[tuple[str, str], float] = field(default_factory=dict)
-    other_fair_share: float = 0.0
+    other_fair_share: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,6 +84,8 @@ class State:
         self.outlooks: dict[int, Outlook] = {}
         self.next_job_id = max(1, site.first_job_id)
         self.snapshot_id = 0
+        self.changes = 0  # of jobs and nodes, counted, to know whether a plan is of the present state
+        self.changes_at_snapshot = -1
         # indexes
         self.pending: dict[int, None] = {}
         self.holding: dict[int, None] = {}  # jobs with an allocation that is not released
@@ -138,6 +140,7 @@ class State:
         self.jobs[job.job_id] = job
         self.job_count += _weight(job) - (_weight(old) if old else 0)
         self.waiting.pop(job.job_id, None)
+        self.changes += 1
         if old is None:
             self._add(job)
         else:
@@ -348,6 +351,7 @@ class Turn:
 
     def save_node(self, node: Node) -> None:
         self.state.nodes[node.name] = node
+        self.state.changes += 1
         self.saves.append(SaveNode(node))
 
     def save_partition(self, partition: Partition) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from core_story import ALICE, BOB, ROOT, Cluster, small_site
 
-from slurmk.core.effects import ForgetJob, Launch, Mail, SaveJob, SaveStep, Signal, Terminate, UpdateLimit, WakeAt
+from slurmk.core.effects import ForgetJob, Launch, Mail, SaveJob, SaveStep, Signal, Terminate, UpdateLimit, WakeAt, WakePlanner
 from slurmk.core.errors import Errno
 from slurmk.core.events import (
     BatchEnded,
@@ -21,7 +23,7 @@ from slurmk.core.events import (
     StepStarted,
     Suspend,
 )
-from slurmk.model.job import Step
+from slurmk.model.job import Allocation, Step
 from slurmk.model.states import JobFlag, JobState, Reason
 from slurmk.planner.plan import plan
 
@@ -365,6 +367,20 @@ def test_a_stale_plan_starts_nothing_twice(cluster: Cluster) -> None:
     cluster.update_node("n1", state="DRAIN", reason="broken")
     cluster.tell(Planned(cluster.now, again))
     assert cluster.launched() == []
+
+
+def test_only_a_plan_of_an_older_state_is_worth_making_again(cluster: Cluster) -> None:
+    cluster.submit(required_nodes="n1")
+    made = plan(cluster.machine.snapshot(cluster.now))
+    broken = replace(made, starts=tuple(replace(start, allocation=oversized(start.allocation)) for start in made.starts))
+    assert cluster.tell(Planned(cluster.now, broken)) == []
+    cluster.submit()
+    assert cluster.tell(Planned(cluster.now, broken)) == [WakePlanner()]
+    assert cluster.job(1).state is JobState.PENDING
+
+
+def oversized(allocation: Allocation) -> Allocation:
+    return replace(allocation, shares=tuple(replace(share, cpus=9) for share in allocation.shares))
 
 
 def test_what_waits_is_told_why(cluster: Cluster) -> None:
