@@ -1,32 +1,53 @@
-"""``--help`` of a command, made from its table of options."""
+"""``--help``, ``--usage`` and ``--autocomplete`` of sbatch, srun and salloc, made from the option table."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from grammar.arguments import Argument, Status
+from grammar.options import SubmissionOption, options_of
 
-from grammar.arguments import Argument, Option, Status
-
-_COMMON = {
-    "help": "this text",
-    "usage": "the options in short",
-    "verbose": "tell more",
-    "version": "the version",
-    "quiet": "tell less",
+USAGE: dict[str, str] = {
+    "sbatch": "sbatch [options] [: options ...] [script [arguments ...]]",
+    "srun": "srun [options] program [arguments ...]",
+    "salloc": "salloc [options] [: options ...] [command [arguments ...]]",
 }
 
+_MARKS = {Argument.NONE: "", Argument.REQUIRED: "=VALUE", Argument.OPTIONAL: "[=VALUE]"}
 
-def help_text(command: str, options: Iterable[Option], meanings: Mapping[str, str], operands: str = "") -> str:
-    """One line an option; what an option that is not honoured does is told by its note."""
-    lines = [f"Usage: {command} [OPTIONS]{' ' + operands if operands else ''}"]
-    for option in options:
-        if option.hidden or not (option.names or option.short):
-            continue
-        short = f"-{option.short}," if option.short else "   "
-        value = {Argument.NONE: "", Argument.REQUIRED: "=VALUE", Argument.OPTIONAL: "[=VALUE]"}[option.argument]
-        meaning = meanings.get(option.name) or _COMMON.get(option.name, "")
-        if option.note:
-            meaning = f"{meaning} ({option.note})" if meaning else option.note
-        if option.status is Status.REFUSED:
-            meaning = f"refused: {meaning}"
-        lines.append(f"  {short} --{option.name + value:<26} {meaning}".rstrip())
+
+def usage_text(command: str) -> str:
+    return f"Usage: {USAGE[command]}\n"
+
+
+def help_text(command: str) -> str:
+    """Every option that is not hidden, and what slurmk does with those it does not act on."""
+    lines = [f"Usage: {USAGE[command]}", ""]
+    lines += [_line(row) for row in options_of(command) if not row.hidden]
+    lines += ["", "Options mean what they mean in Slurm; those marked are taken but have no effect, or are refused."]
     return "\n".join(lines) + "\n"
+
+
+def _line(row: SubmissionOption) -> str:
+    short = f"-{row.short}, " if row.short else "    "
+    left = f"  {short}--{row.name}{_MARKS[row.argument]}"
+    if row.status is Status.HONOURED:
+        return left
+    return f"{left:<42} {'no effect' if row.status is Status.ACCEPTED else 'refused'}: {row.note}"
+
+
+def completions(command: str, prefix: str) -> str:
+    """The long options that begin so, one a line, with ``=`` where a value may follow."""
+    lines: list[str] = []
+    for name, row in sorted(_named(command).items()):
+        if not name.startswith(prefix.lstrip("-")):
+            continue
+        if row.argument is not Argument.NONE:
+            lines.append(f"--{name}=")
+        if row.argument is Argument.OPTIONAL:
+            lines.append(f"--{name} ")
+        elif row.argument is Argument.NONE:
+            lines.append(f"--{name}")
+    return "".join(f"{line}\n" for line in lines) + "\n"
+
+
+def _named(command: str) -> dict[str, SubmissionOption]:
+    return {name: row for row in options_of(command) for name in row.names}

@@ -3,12 +3,22 @@
 The controller parses srun's command line and hands the result to the ``srun`` part of stepd, which runs in the job and
 cannot import this package; so the object on the wire is plain JSON whose keys are the field names here. ``None`` means
 "not said": the step manager takes the job's own value then.
+
+The JSON travels in environment variables, of which the kernel allows 128 KiB each: it is cut into pieces, SLURMK_STEP,
+SLURMK_STEP_1, SLURMK_STEP_2 and so on, to be joined again. The tasks' environment is that of the srun process itself,
+without the variables that begin with ``SLURMK_``, unless ``environment`` says another.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
+
+VARIABLE = "SLURMK_STEP"
+
+PIECE = 64 * 1024
+"""Characters of JSON in one environment variable; JSON is ASCII here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,10 +27,10 @@ class StepRequest:
 
     name: str
     argv: tuple[str, ...]  # empty with multi_prog
-    environment: tuple[str, ...]  # NAME=VALUE, already cut down as --export says
     cwd: str
     umask: int
     submit_line: str
+    environment: tuple[str, ...] | None = None  # NAME=VALUE; None: the srun process's own
     job_id: int | None = None  # None: the job of the calling process
 
     # how many and where
@@ -93,6 +103,12 @@ class StepRequest:
             for name, default in _DEFAULTS
             if (value := getattr(self, name)) != default or default is _REQUIRED
         }
+
+    def to_variables(self) -> dict[str, str]:
+        """The object as JSON in environment variables."""
+        text = json.dumps(self.to_object())
+        pieces = [text[start : start + PIECE] for start in range(0, len(text), PIECE)]
+        return {f"{VARIABLE}_{number}" if number else VARIABLE: piece for number, piece in enumerate(pieces)}
 
     @classmethod
     def from_object(cls, data: Mapping[str, object]) -> StepRequest:

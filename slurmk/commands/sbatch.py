@@ -1,0 +1,355 @@
+"""sbatch: submit a script (sbatch(1))."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from bridge.launcher import JobFiles
+from grammar.options import OptionError
+from grammar.script import LARGEST_SCRIPT, ScriptDirectives, ScriptError, check_script, read_script, wrapped
+from grammar.times import format_time
+from slurmk.commands.call import VERSION_TEXT, Call, Controller, Output, Unreadable
+from slurmk.commands.option_help import completions, help_text, usage_text
+from slurmk.commands.submission import (
+    Checked,
+    Options,
+    absolute,
+    check_cluster,
+    credentials_of,
+    exported,
+    option_variables,
+    parse_components,
+    read_export_file,
+    read_layers,
+    read_node_files,
+    request_of,
+    verbose_lines,
+)
+from slurmk.core.effects import Accepted, Refused
+from slurmk.core.errors import Errno, SlurmError
+from slurmk.core.events import Submission, Submit
+from slurmk.model.job import Job
+from slurmk.planner.build import demand_of
+from slurmk.planner.snapshot import Outlook
+
+NAME = "sbatch"
+
+LARGEST_EXPORT_FILE = 16 * 1024 * 1024
+
+MANY_LINES = 2000
+"""Scripts with more directives than this are read in a thread, so that nobody else waits for it."""
+
+GRES_ERRORS = frozenset((Errno.INVALID_GRES, Errno.INVALID_GRES_TYPE))
+"""Errors that sbatch finds itself, before it asks the controller: they are printed without what was tried."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Script:
+    """What is submitted: its bytes, its path for ``Command=``, the default name of the job, and its arguments."""
+
+    content: bytes
+    path: str
+    name: str
+    arguments: tuple[str, ...]
+
+
+async def run(call: Call, controller: Controller, output: Output) -> int:
+    """Submit; prints ``Submitted batch job N``. Gives the exit code."""
+    try:
+        return await _run(call, controller, output)
+    except ScriptError as error:
+        word = "fatal" if error.fatal else "error"
+        output.error("".join(f"{NAME}: {word}: {line}\n" for line in error.lines))
+        return error.code
+    except OptionError as error:
+        output.error("".join(f"{line}\n" for line in error.lines))
+        return error.code
+
+
+async def _run(call: Call, controller: Controller, output: Output) -> int:
+    given, operands = parse_components(NAME, call.arguments)
+    first = Options()
+    for one in (one for component in given for one in component if one.name in EARLY):
+        first.values[one.name] = one.value
+    answer = _early(first.values)
+    if answer is not None:
+        output.write(answer)
+        return 0
+    wrap = cast("str | None", first.get("wrap"))
+    script = await _script(call, output, wrap, operands)
+    directives = await _directives(script, operands, call, first, wrapped=wrap is not None)
+    now = controller.now()
+    told = await _layers(call, given, now, directives)
+    lead = told[0]
+    quiet = bool(lead.get("quiet"))
+    if directives is not None and directives.warnings and not quiet:
+        output.error("".join(f"{NAME}: warning: {line}\n" for line in directives.warnings))
+    if lead.get("verbose"):
+        output.error("".join(f"{line}\n" for options in told for line in verbose_lines(NAME, options)))
+    check_cluster(NAME, lead, controller.machine.site.cluster_name)
+    submissions, files = await _prepare(call, output, told, script, quiet=quiet)
+    event = Submit(now, call.caller, submissions)
+    if lead.get("test_only"):
+        return await _test_only(controller, output, event, call.environment, quiet=quiet)
+    answers = await controller.apply(event, files)
+    for refused in answers:
+        if isinstance(refused, Refused):
+            return _refused(output, refused, call.environment)
+    accepted = next(answer for answer in answers if isinstance(answer, Accepted))
+    _report(output, accepted, lead, controller.machine.site.cluster_name)
+    if lead.get("wait"):
+        await output.drain()
+        return await _wait(controller, accepted.job_ids[0])
+    return 0
+
+
+EARLY = frozenset(("help", "usage", "version", "autocomplete", "wrap", "ignore-pbs"))
+
+
+def _early(values: Mapping[str, object]) -> str | None:
+    """What is answered without submitting anything."""
+    if "help" in values:
+        return help_text(NAME)
+    if "usage" in values:
+        return usage_text(NAME)
+    if "version" in values:
+        return f"{VERSION_TEXT}\n"
+    prefix = values.get("autocomplete")
+    return completions(NAME, prefix) if isinstance(prefix, str) else None
+
+
+# ------------------------------------------------------------------------------------------------- the script
+
+
+async def _script(call: Call, output: Output, wrap: str | None, operands: Sequence[str]) -> _Script:
+    if wrap is not None:
+        if operands:
+            raise ScriptError("Script arguments not permitted with --wrap option")
+        return _Script(wrapped(wrap), "", "wrap", ())
+    if not operands:
+        return _Script(await _input(output), "", NAME, ())
+    name, *arguments = operands
+    content, path = await _file(call, output, name)
+    return _Script(content, absolute(path, call.directory), name.rpartition("/")[2], tuple(arguments))
+
+
+async def _input(output: Output) -> bytes:
+    try:
+        return await output.read_input(LARGEST_SCRIPT + 1)
+    except Unreadable:
+        return b""
+
+
+async def _file(call: Call, output: Output, name: str) -> tuple[bytes, str]:
+    """The script's bytes and where it was found: as named, else on the caller's PATH."""
+    paths = [name]
+    if "/" not in name:
+        paths += [f"{folder}/{name}" for folder in call.environment.get("PATH", "").split(":")[:256] if folder]
+    for path in paths:
+        try:
+            return await output.read(path, LARGEST_SCRIPT + 1), path
+        except Unreadable as error:
+            if error.errno == IS_A_DIRECTORY and path == name:
+                return b"", path
+            if error.errno != NO_SUCH_FILE:
+                break
+    raise ScriptError(f"Unable to open file {name}")
+
+
+NO_SUCH_FILE, IS_A_DIRECTORY = 2, 21
+
+
+async def _directives(
+    script: _Script, operands: Sequence[str], call: Call, options: Options, *, wrapped: bool
+) -> ScriptDirectives | None:
+    """What the script asks for; a wrapped command has nothing to ask. Raises ScriptError."""
+    if wrapped:
+        return None
+    check_script(script.content)
+    if len(script.content) > LARGEST_SCRIPT:
+        raise ScriptError(f"Batch job submission failed: {SlurmError(Errno.PATHNAME_TOO_LONG)}")
+    name = operands[0] if operands else "stdin"
+    foreign = "ignore-pbs" not in options.values and not _ignores_foreign(call.environment)
+    if script.content.count(b"\n") > MANY_LINES:
+        return await asyncio.to_thread(read_script, script.content, name, foreign=foreign)
+    return read_script(script.content, name, foreign=foreign)
+
+
+def _ignores_foreign(environment: Mapping[str, str]) -> bool:
+    value = environment.get("SBATCH_IGNORE_PBS")
+    return value is not None and value in ("", "yes", "1")
+
+
+async def _layers(
+    call: Call, given: Sequence[Sequence[object]], now: float, directives: ScriptDirectives | None
+) -> list[Options]:
+    arguments = (NAME, call.environment, given, now, directives)
+    many = directives is not None and sum(map(len, directives.components)) > MANY_LINES
+    if many:
+        return await asyncio.to_thread(read_layers, *arguments)  # type: ignore[arg-type]
+    return read_layers(*arguments)  # type: ignore[arg-type]
+
+
+# ------------------------------------------------------------------------------------------------- the submission
+
+
+async def _prepare(
+    call: Call, output: Output, told: Sequence[Options], script: _Script, *, quiet: bool
+) -> tuple[tuple[Submission, ...], tuple[JobFiles, ...]]:
+    """The submissions of all components, and their files."""
+    export_file = await _export_file(output, told[0])
+    submit_line = " ".join((NAME, *call.arguments))
+    submissions, files = [], []
+    for options in told:
+        await read_node_files(NAME, options, output)
+        options.values.setdefault("name", script.name)
+        checked = request_of(NAME, options, call)
+        if checked.warnings and not quiet:
+            output.error("".join(f"{line}\n" for line in checked.warnings))
+        submissions.append(
+            Submission(
+                request=checked.request,
+                credentials=credentials_of(NAME, options, call),
+                batch=True,
+                command=script.path,
+                submit_line=submit_line,
+                submit_host=call.host,
+                session_id=call.session_id,
+                umask=call.umask,
+            )
+        )
+        files.append(_files(call, options, checked, script, export_file))
+    return tuple(submissions), tuple(files)
+
+
+async def _export_file(output: Output, options: Options) -> Mapping[str, str] | None:
+    path = options.get("export_file")
+    if path is None:
+        return None
+    try:
+        return read_export_file(await output.read(path, LARGEST_EXPORT_FILE))
+    except Unreadable:
+        raise OptionError(f"{NAME}: error: Could not open user environment file {path}", code=1) from None
+
+
+def _files(call: Call, options: Options, checked: Checked, script: _Script, export_file: Mapping[str, str] | None) -> JobFiles:
+    request = checked.request
+    environment = exported(call.environment, request.export, call.caller.user_name, export_file)
+    environment.update(option_variables(request, options))
+    environment["SLURM_SUBMIT_DIR"] = call.directory
+    environment["SLURM_SUBMIT_HOST"] = call.host
+    environment["SLURM_JOB_NAME"] = request.name or ""
+    environment["SLURM_PRIO_PROCESS"] = "0"
+    return JobFiles(
+        script=script.content,
+        arguments=tuple(map(_bytes, script.arguments)),
+        environment={_bytes(name): _bytes(value) for name, value in environment.items()},
+        secret=b"",
+    )
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _report(output: Output, accepted: Accepted, options: Options, cluster: str) -> None:
+    job_id = accepted.job_ids[0]
+    named = options.get("clusters")
+    if options.get("parsable"):
+        output.write(f"{job_id};{cluster}\n" if named else f"{job_id}\n")
+        return
+    if not options.get("quiet"):
+        output.error("".join(f"{NAME}: {notice}\n" for notice in accepted.notices))
+        output.write(f"Submitted batch job {job_id} on cluster {cluster}\n" if named else f"Submitted batch job {job_id}\n")
+
+
+def _refused(output: Output, refused: Refused, environment: Mapping[str, str]) -> int:
+    output.error("".join(f"{NAME}: error: {notice}\n" for notice in refused.notices))
+    if refused.error.errno in GRES_ERRORS:
+        output.error(f"{NAME}: error: {refused.error}\n")
+    else:
+        output.error(f"{NAME}: error: Batch job submission failed: {refused.error}\n")
+    return exit_error(environment)
+
+
+def exit_error(environment: Mapping[str, str]) -> int:
+    """The exit code of a refusal, which SLURM_EXIT_ERROR may set."""
+    text = environment.get("SLURM_EXIT_ERROR", "")
+    return int(text) & 0xFF if text.isascii() and text.isdigit() and len(text) < 10 else 1
+
+
+# ------------------------------------------------------------------------------------------------- --test-only, --wait
+
+
+async def _test_only(
+    controller: Controller, output: Output, event: Submit, environment: Mapping[str, str], *, quiet: bool
+) -> int:
+    """When and where the job would start, on standard error; nothing is submitted."""
+    outlook = await controller.plan_for(event)
+    if isinstance(outlook, Refused):
+        output.error("".join(f"{NAME}: error: {notice}\n" for notice in outlook.notices))
+        output.error(f"allocation failure: {outlook.error}\n")
+        return exit_error(environment)
+    assert isinstance(outlook, Outlook)
+    if outlook.start_time is None:
+        output.error(f"allocation failure: {SlurmError(Errno.REQUESTED_NODE_CONFIG_UNAVAILABLE)}\n")
+        return exit_error(environment)
+    if not quiet:
+        output.error(test_only_line(NAME, controller, event, outlook))
+    return 0
+
+
+def test_only_line(command: str, controller: Controller, event: Submit, outlook: Outlook) -> str:
+    """``Job N to start at …``; the job number is the one that it would get."""
+    from grammar.hostlist import compress
+
+    machine = controller.machine
+    request = event.submissions[0].request
+    partition = machine.partitions.get(outlook.partition)
+    assert outlook.start_time is not None
+    processors = len(outlook.nodes)
+    if partition is not None:
+        demand = demand_of(request, partition, machine.site, user_id=event.caller.user_id)
+        processors = max(demand.tasks * demand.cpus_per_task, demand.minimum_cpus, len(outlook.nodes))
+        if demand.whole_nodes:
+            processors = sum(machine.nodes[name].cpus for name in outlook.nodes)
+    return (
+        f"{command}: Job {machine.next_job_id} to start at {format_time(outlook.start_time)} a using {processors} processors "
+        f"on nodes {compress(outlook.nodes)} in partition {outlook.partition}\n"
+    )
+
+
+async def _wait(controller: Controller, job_id: int) -> int:
+    """Wait until the job, or every element of the array, is over. Gives the highest exit code; 1 for one that was killed."""
+    highest = 0
+    over: set[int] = set()
+    while True:
+        jobs = _jobs_of(controller, job_id)
+        for job in jobs:
+            if job.state.finished and job.job_id not in over and not job.is_array:
+                over.add(job.job_id)
+                highest = max(highest, exit_code(job))
+        waiting = [job for job in jobs if not job.state.finished]
+        if not waiting:
+            return highest
+        await controller.job_changed(waiting[0].job_id)
+
+
+def _jobs_of(controller: Controller, job_id: int) -> tuple[Job, ...]:
+    machine = controller.machine
+    found = machine.jobs_of_array(job_id)
+    if found:
+        return found
+    job = machine.jobs.get(job_id)
+    return (job,) if job is not None else ()
+
+
+def exit_code(job: Job) -> int:
+    """What the shell learns of a job's end: its own exit code, 1 when a signal or the controller ended it."""
+    if job.exit_code & 0x7F:
+        return 1
+    code = job.exit_code >> 8 & 0xFF
+    return code or (0 if job.state.name == "COMPLETED" else 1)
