@@ -1,0 +1,723 @@
+"""The site's configuration: from slurm.conf, gres.conf and topology.conf, or made out of one machine.
+
+``load_site`` gives Slurm's meaning to what ``grammar.configuration`` read: defaults, DEFAULT records, ranges that are
+paired with each other, node sets. What is wrong is a GrammarError that names file, line and key.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from grammar.configuration import Configuration, Reader, Record, Setting, read_gres_conf, read_slurm_conf, read_topology_conf
+from grammar.configuration_keys import KEYS, OTHER_KEYS, Value
+from grammar.errors import GrammarError
+from grammar.hostlist import HostlistError, compress, expand, in_order
+from grammar.times import format_elapsed, parse_duration, parse_duration_seconds
+from slurmk.model.node import GresCapacity, Node, Partition
+from slurmk.model.site import Site, Switch
+from slurmk.model.states import INFINITE, NodeFlag, NodeState
+
+NODE_STATES: dict[str, tuple[NodeState, NodeFlag]] = {
+    "CLOUD": (NodeState.IDLE, NodeFlag.CLOUD),
+    "DOWN": (NodeState.DOWN, NodeFlag.NONE),
+    "DRAIN": (NodeState.IDLE, NodeFlag.DRAIN),
+    "DRAINED": (NodeState.IDLE, NodeFlag.DRAIN),
+    "EXTERNAL": (NodeState.IDLE, NodeFlag.EXTERNAL),
+    "FAIL": (NodeState.IDLE, NodeFlag.FAIL),
+    "FAILING": (NodeState.IDLE, NodeFlag.FAIL),
+    "FUTURE": (NodeState.FUTURE, NodeFlag.NONE),
+    "IDLE": (NodeState.IDLE, NodeFlag.NONE),
+    "UNKNOWN": (NodeState.IDLE, NodeFlag.NONE),
+}
+"""What ``State=`` of a node means. Nodes of an embedded cluster are there from the start, so UNKNOWN ones are idle."""
+
+PARTITION_STATES = ("UP", "DOWN", "DRAIN", "INACTIVE")
+PREEMPT_MODES = ("OFF", "CANCEL", "GANG", "PRIORITY", "REQUEUE", "SUSPEND", "WITHIN")
+
+WEIGHTS = {
+    "age": "PriorityWeightAge",
+    "fairshare": "PriorityWeightFairshare",
+    "job_size": "PriorityWeightJobSize",
+    "partition": "PriorityWeightPartition",
+    "qos": "PriorityWeightQOS",
+    "assoc": "PriorityWeightAssoc",
+}
+"""Names in ``Site.priority_weights`` and the keys they come from."""
+
+CHOICES: dict[str, tuple[str, ...]] = {
+    "EnforcePartLimits": ("NO", "ANY", "ALL", "YES"),
+    "PriorityType": ("priority/basic", "priority/multifactor"),
+    "SchedulerType": ("sched/backfill", "sched/builtin"),
+    "SelectType": ("select/cons_tres", "select/linear"),
+    "PreemptType": ("preempt/none", "preempt/partition_prio", "preempt/qos"),
+    "TopologyPlugin": ("topology/flat", "topology/default", "topology/tree"),
+}
+"""Keys that take one of a few words."""
+
+SELECT_TYPE_PARAMETERS = frozenset(
+    {
+        "NONE",
+        "LL_SHARED_GRES",
+        "MULTIPLE_SHARING_GRES_PJ",
+        "ENFORCE_BINDING_GRES",
+        "ONE_TASK_PER_SHARING_GRES",
+        "CR_BOARD",
+        "CR_CORE",
+        "CR_CORE_DEFAULT_DIST_BLOCK",
+        "CR_CORE_MEMORY",
+        "CR_CPU",
+        "CR_CPU_MEMORY",
+        "CR_LLN",
+        "CR_MEMORY",
+        "CR_ONE_TASK_PER_CORE",
+        "CR_OTHER_CONS_RES",
+        "CR_PACK_NODES",
+        "CR_SOCKET",
+        "CR_SOCKET_MEMORY",
+    }
+)
+
+
+# ------------------------------------------------------------------------------------------------ out of one machine
+
+
+def machine_site(
+    *,
+    cpus: int,
+    memory: int,
+    nodes: int = 1,
+    sockets: int = 1,
+    threads_per_core: int = 1,
+    host_name: str = "localhost",
+    operators: Iterable[str] = ("root",),
+) -> Site:
+    """A cluster that pretends to have ``nodes`` nodes, each with all of this machine's CPUs and memory (MiB).
+
+    They are node1 to nodeN, in one partition without limits. As many tasks can so run at once as in a real cluster of
+    that size; what they really share is the machine.
+    """
+    threads = threads_per_core if cpus % threads_per_core == 0 else 1
+    sockets = sockets if (cpus // threads) % sockets == 0 else 1
+    names = [f"node{number}" for number in range(1, nodes + 1)]
+    made = tuple(
+        Node(
+            name,
+            address="127.0.0.1",
+            host_name=host_name,
+            cpus=cpus,
+            sockets=sockets,
+            cores_per_socket=cpus // threads // sockets,
+            threads_per_core=threads,
+            memory=memory,
+        )
+        for name in names
+    )
+    spec = compress(names)
+    return Site(
+        cluster_name="slurmk",
+        nodes=made,
+        partitions=(Partition("debug", tuple(names), node_spec=spec, default=True),),
+        parameters=_shown(Configuration("")) | {"ClusterName": "slurmk", "PriorityType": "priority/basic"},
+        operators=tuple(operators),
+    )
+
+
+# ------------------------------------------------------------------------------------------------ out of slurm.conf
+
+
+def load_site(read: Reader, directory: str) -> Site:
+    """The site that slurm.conf, gres.conf and topology.conf in ``directory`` describe.
+
+    ``read`` gives a file's text, or None where there is none. Raises GrammarError.
+    """
+    configuration = read_slurm_conf(read, posixpath.join(directory, "slurm.conf"))
+    _check_choices(configuration)
+    gres = read_gres_conf(read, posixpath.join(directory, "gres.conf"))
+    nodes = _down_nodes(_nodes(configuration, gres), configuration)
+    if not nodes:
+        raise GrammarError(f"{configuration.file}: NodeName: there is no node")
+    ordered = {name: nodes[name] for name in in_order(nodes)}
+    topology = _text(configuration, "TopologyPlugin", "topology/flat")
+    return replace(
+        _settled(configuration),
+        nodes=tuple(ordered.values()),
+        partitions=tuple(_partitions(configuration, ordered)),
+        switches=_switches(read, directory, ordered) if topology == "topology/tree" else (),
+        unused_keys=_unused(configuration),
+    )
+
+
+def _settled(configuration: Configuration) -> Site:
+    """The site but for its nodes, partitions and switches."""
+    parameters = _text(configuration, "SelectTypeParameters", "CR_Core_Memory").upper().split(",")
+    user = _text(configuration, "SlurmUser", "root").partition("(")[0]
+    cluster = configuration.get("ClusterName")
+    if cluster is None:
+        raise GrammarError(f"{configuration.file}: ClusterName needs to be specified")
+    enforce = _text(configuration, "EnforcePartLimits", "NO").upper()
+    return Site(
+        cluster_name=cluster.value,
+        nodes=(),
+        partitions=(),
+        licenses=_licenses(configuration),
+        parameters=_shown(configuration),
+        gres_types=tuple(_text(configuration, "GresTypes").replace(" ", "").strip(",").split(","))
+        if configuration.get("GresTypes")
+        else (),
+        default_memory_per_cpu=_memory(configuration, "DefMemPerCPU"),
+        default_memory_per_node=_memory(configuration, "DefMemPerNode"),
+        maximum_memory_per_cpu=_memory(configuration, "MaxMemPerCPU"),
+        maximum_memory_per_node=_memory(configuration, "MaxMemPerNode"),
+        memory_is_consumable=any(word.endswith("MEMORY") for word in parameters),
+        whole_nodes=_text(configuration, "SelectType") == "select/linear",
+        one_task_per_core="CR_ONE_TASK_PER_CORE" in parameters,
+        pack_nodes="CR_PACK_NODES" in parameters,
+        least_loaded="CR_LLN" in parameters,
+        kill_wait=_number(configuration, "KillWait", 30),
+        minimum_job_age=_number(configuration, "MinJobAge", 300),
+        maximum_job_count=_positive(configuration, "MaxJobCount", 10000),
+        maximum_array_size=_bounded(configuration, "MaxArraySize", 1001, 4000001),
+        maximum_step_count=_number(configuration, "MaxStepCount", 40000),
+        first_job_id=_first_job_id(configuration),
+        maximum_job_id=_number(configuration, "MaxJobId", 0x03FF0000),
+        job_requeue=_number(configuration, "JobRequeue", 1) != 0,
+        over_time_limit=_number(configuration, "OverTimeLimit", 0),
+        enforce_partition_limits="ALL" if enforce == "YES" else enforce,
+        complete_wait=_number(configuration, "CompleteWait", 0),
+        epilog_message_time=_number(configuration, "EpilogMsgTime", 2000),
+        priority_type=_text(configuration, "PriorityType", "priority/multifactor"),
+        priority_weights={name: _number(configuration, key, 0) for name, key in WEIGHTS.items()},
+        priority_maximum_age=_seconds(configuration, "PriorityMaxAge", 7 * 86400),
+        priority_favor_small=_yes(configuration, "PriorityFavorSmall"),
+        scheduler_parameters=_pairs(_text(configuration, "SchedulerParameters")),
+        preempt_type=_text(configuration, "PreemptType", "preempt/none"),
+        preempt_mode=_preempt_mode(configuration.get("PreemptMode")) or "OFF",
+        private_data=_private_data(configuration),
+        operators=tuple(dict.fromkeys(("root", user))),
+        prolog=_text(configuration, "Prolog"),
+        epilog=_text(configuration, "Epilog"),
+        task_prolog=_text(configuration, "TaskProlog"),
+        task_epilog=_text(configuration, "TaskEpilog"),
+        return_to_service=_number(configuration, "ReturnToService", 0),
+    )
+
+
+def _text(configuration: Configuration, key: str, default: str = "") -> str:
+    setting = configuration.get(key)
+    return setting.value if setting else default
+
+
+def _number(configuration: Configuration, key: str, default: int) -> int:
+    setting = configuration.get(key)
+    return setting.number if setting else default
+
+
+def _positive(configuration: Configuration, key: str, default: int) -> int:
+    setting = configuration.get(key)
+    if setting is not None and setting.number == 0:
+        raise setting.error(f"{key}=0, No jobs permitted")
+    return setting.number if setting else default
+
+
+def _bounded(configuration: Configuration, key: str, default: int, maximum: int) -> int:
+    setting = configuration.get(key)
+    if setting is not None and setting.number > maximum:
+        raise setting.error(f"{key} value ({setting.value}) is greater than {maximum}")
+    return setting.number if setting else default
+
+
+def _first_job_id(configuration: Configuration) -> int:
+    setting = configuration.get("FirstJobId")
+    if setting is not None and setting.number > _number(configuration, "MaxJobId", 0x03FF0000):
+        raise setting.error("FirstJobId > MaxJobId")
+    return max(setting.number, 1) if setting else 1
+
+
+def _yes(configuration: Configuration, key: str) -> bool:
+    setting = configuration.get(key)
+    return setting is not None and setting.yes
+
+
+def _seconds(configuration: Configuration, key: str, default: int) -> int:
+    setting = configuration.get(key)
+    if setting is None:
+        return default
+    seconds = parse_duration_seconds(setting.value)
+    return default if seconds is None else seconds
+
+
+def _memory(configuration: Configuration, key: str) -> int | None:
+    """MiB, or None for no limit. Slurm has 0 mean that too."""
+    value = _number(configuration, key, INFINITE)
+    return None if value in (0, INFINITE) else value
+
+
+def _pairs(text: str) -> dict[str, str]:
+    """``bf_interval=2,defer`` as a mapping; what has no value has an empty one."""
+    return {name: value for name, _, value in (word.partition("=") for word in text.split(",")) if name}
+
+
+def _check_choices(configuration: Configuration) -> None:
+    for key, allowed in CHOICES.items():
+        setting = configuration.get(key)
+        if setting is None or setting.value.lower() in (word.lower() for word in allowed):
+            continue
+        raise setting.error(f"Bad {key}: {setting.value} (known here: {', '.join(allowed)})")
+    setting = configuration.get("SelectTypeParameters")
+    for word in setting.words if setting else ():
+        if word.upper() not in SELECT_TYPE_PARAMETERS:
+            assert setting is not None
+            raise setting.error(f"Bad SelectTypeParameter: {word}")
+
+
+def _preempt_mode(setting: Setting | None) -> str:
+    if setting is None:
+        return ""
+    words = setting.value.upper().split(",")
+    if any(word not in PREEMPT_MODES for word in words):
+        raise setting.error(f"PreemptMode={setting.value} invalid")
+    return ",".join(words)
+
+
+def _private_data(configuration: Configuration) -> tuple[str, ...]:
+    words = _text(configuration, "PrivateData").lower().replace(" ", "").split(",")
+    return tuple(word for word in words if word not in ("", "none"))
+
+
+def _licenses(configuration: Configuration) -> dict[str, int]:
+    setting = configuration.get("Licenses")
+    found: dict[str, int] = {}
+    for word in setting.value.split(",") if setting else ():
+        name, _, count = word.replace("=", ":").partition(":")
+        if not name or (count and not (count.isascii() and count.isdigit() and len(count) < 10)):
+            assert setting is not None
+            raise setting.error(f"Licenses: Invalid configured licenses: {setting.value}")
+        found[name] = int(count) if count else 1
+    return found
+
+
+def _shown(configuration: Configuration) -> dict[str, str]:
+    """Every key as ``scontrol show config`` prints it, in its order."""
+    shown: dict[str, str] = {}
+    for key in KEYS:
+        setting = configuration.get(key.name)
+        if key.value is not Value.FACT:
+            shown[key.name] = _with_unit(key.default if setting is None else _as_shown(setting), key.unit)
+    for key in OTHER_KEYS:
+        setting = configuration.get(key.name)
+        if setting is not None:
+            shown[key.name] = _as_shown(setting)
+    return shown
+
+
+def _with_unit(text: str, unit: str) -> str:
+    return f"{text} {unit}" if unit and text.isdigit() else text
+
+
+_UPPER_CASE = frozenset({"SelectTypeParameters", "EnforcePartLimits", "PreemptMode"})
+
+
+def _as_shown(setting: Setting) -> str:
+    kind, value = setting.key.value, setting.value
+    if kind is Value.YES_NO:
+        return "yes" if setting.yes else "no"
+    if kind is Value.DURATION:
+        seconds = parse_duration_seconds(value) if value.lower() != "none" else None
+        return "UNLIMITED" if seconds is None else format_elapsed(seconds, padded=True)
+    if kind in (Value.NUMBER, Value.NUMBER16, Value.NUMBER64):
+        return value.upper() if setting.number == INFINITE else str(setting.number)
+    return value.upper() if setting.key.name in _UPPER_CASE else value
+
+
+def _unused(configuration: Configuration) -> tuple[str, ...]:
+    """Keys that were configured and change nothing here, in order of appearance."""
+    found = [setting.key.name for setting in configuration.settings.values() if not setting.key.acted]
+    for record in configuration.records:
+        found += [
+            f"{setting.key.name} ({_KINDS[record.kind]})" for setting in record.settings.values() if not setting.key.acted
+        ]
+    return tuple(dict.fromkeys(found))
+
+
+_KINDS = {
+    "nodename": "NodeName",
+    "partitionname": "PartitionName",
+    "nodeset": "NodeSet",
+    "downnodes": "DownNodes",
+    "poweraction": "PowerAction",
+}
+
+
+# ------------------------------------------------------------------------------------------------ nodes
+
+
+def _records(configuration: Configuration, kind: str) -> Iterator[Record]:
+    """Records of a kind with the DEFAULT records before them filled in."""
+    defaults: dict[str, Setting] = {}
+    for record in configuration.records:
+        if record.kind != kind:
+            continue
+        if record.name.upper() == "DEFAULT":
+            defaults.update(record.settings)
+        else:
+            yield Record(kind, {**defaults, **record.settings}, record.line)
+
+
+def _hosts(record: Record, key: str) -> list[str]:
+    setting = record.get(key)
+    if setting is None:
+        return []
+    try:
+        return expand(setting.value)
+    except HostlistError as error:
+        raise setting.error(f"{key}: {error}" + (f" ({error.detail})" if error.detail else "")) from None
+
+
+def _nodes(configuration: Configuration, gres_lines: tuple[Record, ...]) -> dict[str, Node]:
+    nodes: dict[str, Node] = {}
+    for record in _records(configuration, "nodename"):
+        hardware = _hardware(record)
+        names = _hosts(record, "NodeName")
+        host_names = _paired(record, "NodeHostname", names, _hosts(record, "NodeHostname"))
+        addresses = _paired(record, "NodeAddr", names, _hosts(record, "NodeAddr")) or host_names
+        ports = _ports(record, names)
+        for position, name in enumerate(names):
+            if name in nodes:
+                raise record.error(f"Duplicated NodeName {name} in the config file")
+            nodes[name] = replace(
+                hardware,
+                name=name,
+                host_name=host_names[position] if host_names else name,
+                address=addresses[position] if addresses else name,
+                port=ports[position] if ports else _number(configuration, "SlurmdPort", 6818),
+            )
+    devices = _Devices(gres_lines)
+    return {name: devices.given(node) for name, node in nodes.items()}
+
+
+def _paired(record: Record, key: str, names: list[str], values: list[str]) -> list[str]:
+    """One value for each name: as many as there are names, or one for all."""
+    if len(values) in (0, len(names)):
+        return values
+    if len(values) == 1:
+        return values * len(names)
+    raise record.error(f"{key} count must equal that of NodeName records or there must be no more than one")
+
+
+def _ports(record: Record, names: list[str]) -> list[int]:
+    setting = record.get("Port")
+    if setting is None:
+        return []
+    try:
+        values = expand(setting.value if setting.value.startswith("[") else f"[{setting.value}]")
+    except HostlistError:
+        raise setting.error(f'Port value "{setting.value}" is not a valid number') from None
+    if len(values) not in (1, len(names)):
+        raise record.error(
+            f"Port count must equal that of NodeName records or there must be no more than one ({len(values)} != {len(names)})"
+        )
+    numbers = [int(value) for value in values]
+    if any(not 0 < number < 65536 for number in numbers):
+        raise setting.error(f"Port value ({setting.value}) is greater than 65535")
+    return numbers * len(names) if len(numbers) == 1 else numbers
+
+
+def _hardware(record: Record) -> Node:
+    """A node without a name: what the record says of hardware, features and state."""
+    boards = max(record.number("Boards", 1), 1)
+    cores, threads = max(record.number("CoresPerSocket", 1), 1), max(record.number("ThreadsPerCore", 1), 1)
+    cpus = record.number("CPUs", record.number("Procs", 0))
+    sockets = record.number("Sockets", record.number("SocketsPerBoard", 0) * boards)
+    if not sockets:
+        sockets = max(cpus // (cores * threads), 1)
+    whole = sockets * cores * threads
+    if cpus not in (sockets, sockets * cores, whole):
+        cpus = whole
+    state, flags = _node_state(record)
+    feature = record.get("Features") or record.get("Feature")
+    features = feature.words if feature else ()
+    return Node(
+        "",
+        cpus=cpus,
+        boards=boards,
+        sockets=sockets,
+        cores_per_socket=cores,
+        threads_per_core=threads,
+        memory=max(record.number("RealMemory", 1), 1),
+        temporary_disk=record.number("TmpDisk", 0),
+        weight=record.number("Weight", 1),
+        features=features,
+        active_features=features,
+        gres=_configured_gres(record),
+        state=state,
+        flags=flags,
+        reason=record.text("Reason"),
+    )
+
+
+def _node_state(record: Record) -> tuple[NodeState, NodeFlag]:
+    setting = record.get("State")
+    if setting is None:
+        return NODE_STATES["UNKNOWN"]
+    found = NODE_STATES.get(setting.value.upper())
+    if found is None:
+        raise setting.error(f"node {record.name} has invalid state {setting.value}")
+    return found
+
+
+def _configured_gres(record: Record) -> tuple[GresCapacity, ...]:
+    setting = record.get("Gres")
+    if setting is None or setting.value.lower() in ("none", "(null)"):
+        return ()
+    return tuple(_gres_item(setting, word) for word in setting.words)
+
+
+def _gres_item(setting: Setting, word: str) -> GresCapacity:
+    parts = [part for part in word.split("(")[0].split(":") if part != "no_consume"]
+    count = _count(parts.pop()) if len(parts) > 1 and parts[-1][:1].isdigit() else 1
+    if count is None or not 1 <= len(parts) <= 2 or not all(parts):
+        raise setting.error(f"Gres: Invalid generic resource (gres) specification: {word}")
+    return GresCapacity(parts[0], parts[1] if len(parts) == 2 else "", count)
+
+
+def _count(text: str) -> int | None:
+    """``4``, ``2K``; None when it is neither."""
+    suffix = text[-1:].upper()
+    digits = text[:-1] if suffix in _FACTORS else text
+    if not (digits.isascii() and digits.isdigit() and len(digits) < 15):
+        return None
+    return int(digits) * _FACTORS.get(suffix, 1)
+
+
+_FACTORS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
+
+class _Devices:
+    """The device files of gres.conf, by node."""
+
+    def __init__(self, lines: tuple[Record, ...]) -> None:
+        self._lines = [(set(_hosts(line, "NodeName")), line, _hosts(line, "File")) for line in lines if line.name]
+        for line in lines:
+            count = line.get("Count")
+            if count is not None and _count(count.value) is None:
+                raise count.error(f"Count value ({count.value}) is not a valid number")
+            if not line.name and "autodetect" not in line.settings:
+                raise line.error("Name: which GRES is not said")
+
+    def given(self, node: Node) -> Node:
+        """The node with its device files; as many as slurm.conf gives it."""
+        if not node.gres or not self._lines:
+            return node
+        return replace(node, gres=tuple(replace(each, files=self._files(node.name, each)) for each in node.gres))
+
+    def _files(self, node: str, gres: GresCapacity) -> tuple[str, ...]:
+        files: list[str] = []
+        for nodes, line, paths in self._lines:
+            kind = line.text("Type")
+            if line.name == gres.name and (not nodes or node in nodes) and (not gres.type or not kind or kind == gres.type):
+                files += paths
+        return tuple(dict.fromkeys(files))[: gres.count]
+
+
+def _down_nodes(nodes: dict[str, Node], configuration: Configuration) -> dict[str, Node]:
+    for record in configuration.records:
+        if record.kind != "downnodes":
+            continue
+        state, flags = NODE_STATES.get(record.text("State", "DOWN").upper(), (None, NodeFlag.NONE))
+        if state is None:
+            raise record.error(f"State: invalid state {record.text('State')}")
+        for name in nodes if record.name == "ALL" else _hosts(record, "DownNodes"):
+            if name not in nodes:
+                raise record.error(f'DownNode "{name}" does not exist!')
+            nodes[name] = replace(nodes[name], state=state, flags=flags, reason=record.text("Reason", "Set in slurm.conf"))
+    return nodes
+
+
+# ------------------------------------------------------------------------------------------------ partitions
+
+
+def _partitions(configuration: Configuration, nodes: Mapping[str, Node]) -> Iterator[Partition]:
+    node_sets = _node_sets(configuration, nodes)
+    made: dict[str, Partition] = {}
+    for record in _records(configuration, "partitionname"):
+        for name in _hosts(record, "PartitionName"):
+            if name in made:
+                raise record.error(f"duplicate entry for partition {name}")
+            made[name] = _partition(name, record, nodes, node_sets)
+    default = next((name for name in reversed(made) if made[name].default), None)
+    for name, partition in made.items():
+        if partition.alternate and partition.alternate not in made:
+            raise GrammarError(f"{configuration.file}: Alternate: partition {partition.alternate} of {name} does not exist")
+        yield partition if name == default else replace(partition, default=False)
+
+
+def _node_sets(configuration: Configuration, nodes: Mapping[str, Node]) -> dict[str, list[str]]:
+    sets: dict[str, list[str]] = {}
+    for record in configuration.records:
+        if record.kind == "nodeset":
+            members = set(_hosts(record, "Nodes"))
+            feature = record.text("Feature")
+            sets[record.name] = [
+                name for name, node in nodes.items() if name in members or (feature and feature in node.features)
+            ]
+    return sets
+
+
+def _partition(name: str, record: Record, nodes: Mapping[str, Node], node_sets: Mapping[str, list[str]]) -> Partition:
+    allow_accounts = _allowed(record, "AllowAccounts")
+    allow_qos = _allowed(record, "AllowQos")
+    oversubscribe, exclusive_user = _sharing(record)
+    priority = record.number("Priority", 1)
+    over = record.get("OverTimeLimit")
+    return Partition(
+        name,
+        nodes=_members(record, nodes, node_sets),
+        node_spec=record.text("Nodes"),
+        default=_flag(record, "Default"),
+        state=_word(record, "State", "UP", PARTITION_STATES),
+        maximum_time=_minutes(record, "MaxTime") or INFINITE,
+        default_time=_minutes(record, "DefaultTime"),
+        minimum_nodes=record.number("MinNodes", 0),
+        maximum_nodes=record.number("MaxNodes", INFINITE),
+        priority_tier=record.number("PriorityTier", priority),
+        priority_job_factor=record.number("PriorityJobFactor", priority),
+        oversubscribe=oversubscribe,
+        exclusive_user=exclusive_user,
+        hidden=_flag(record, "Hidden"),
+        root_only=_flag(record, "RootOnly"),
+        require_reservation=_flag(record, "ReqResv"),
+        lln=_flag(record, "LLN"),
+        default_memory_per_cpu=_megabytes(record, "DefMemPerCPU"),
+        default_memory_per_node=_megabytes(record, "DefMemPerNode"),
+        maximum_memory_per_cpu=_megabytes(record, "MaxMemPerCPU"),
+        maximum_memory_per_node=_megabytes(record, "MaxMemPerNode"),
+        maximum_cpus_per_node=record.number("MaxCPUsPerNode", INFINITE),
+        maximum_cpus_per_socket=record.number("MaxCPUsPerSocket", INFINITE),
+        allow_groups=_allowed(record, "AllowGroups"),
+        allow_accounts=allow_accounts,
+        deny_accounts=() if allow_accounts is not None else _words(record, "DenyAccounts"),
+        allow_qos=allow_qos,
+        deny_qos=() if allow_qos is not None else _words(record, "DenyQos"),
+        allow_nodes=None if record.text("AllocNodes", "ALL").upper() == "ALL" else tuple(_hosts(record, "AllocNodes")),
+        alternate=record.text("Alternate"),
+        qos=record.text("QOS"),
+        preempt_mode=_preempt_mode(record.get("PreemptMode")),
+        grace_time=record.number("GraceTime", 0),
+        over_time_limit=over.number if over else None,
+        tres_billing_weights=record.text("TRESBillingWeights"),
+        disable_root_jobs=_flag(record, "DisableRootJobs"),
+        select_type_parameters=record.text("SelectTypeParameters").upper(),
+    )
+
+
+def _members(record: Record, nodes: Mapping[str, Node], node_sets: Mapping[str, list[str]]) -> tuple[str, ...]:
+    """The partition's nodes in the order of the nodes."""
+    chosen: set[str] = set()
+    for word in _hosts(record, "Nodes"):
+        if word.upper() == "ALL":
+            return tuple(nodes)
+        if word in node_sets:
+            chosen.update(node_sets[word])
+        elif word in nodes:
+            chosen.add(word)
+        else:
+            raise record.error(f'Nodes: Invalid node names in partition {record.name}: lookup failure for node "{word}"')
+    return tuple(name for name in nodes if name in chosen)
+
+
+def _flag(record: Record, key: str) -> bool:
+    setting = record.get(key)
+    return setting is not None and setting.yes
+
+
+def _minutes(record: Record, key: str) -> int | None:
+    setting = record.get(key)
+    return None if setting is None or setting.value.lower() == "none" else parse_duration(setting.value)
+
+
+def _megabytes(record: Record, key: str) -> int | None:
+    value = record.number(key, INFINITE)
+    return None if value in (0, INFINITE) else value
+
+
+def _words(record: Record, key: str) -> tuple[str, ...]:
+    setting = record.get(key)
+    return setting.words if setting else ()
+
+
+def _allowed(record: Record, key: str) -> tuple[str, ...] | None:
+    words = _words(record, key)
+    return None if not words or words[0].upper() == "ALL" else words
+
+
+def _word(record: Record, key: str, default: str, allowed: tuple[str, ...]) -> str:
+    setting = record.get(key)
+    if setting is None:
+        return default
+    if setting.value.upper() not in allowed:
+        raise setting.error(f'Bad value "{setting.value}" for {key}')
+    return setting.value.upper()
+
+
+def _sharing(record: Record) -> tuple[str, bool]:
+    """OverSubscribe as scontrol prints it (EXCLUSIVE for whole nodes), and whether nodes are one user's at a time."""
+    setting = record.get("OverSubscribe") or record.get("Shared")
+    word, colon, count = setting.value.upper().partition(":") if setting else ("NO", "", "")
+    exclusive = record.text("Exclusive").upper()
+    exclusive_user = _flag(record, "ExclusiveUser") or exclusive == "USER"
+    if exclusive not in ("", "NO", "NODE", "USER", "TOPO"):
+        raise record.error(f'Bad value "{exclusive}" for Exclusive (use NO, NODE, TOPO, USER)')
+    if setting is not None and word not in ("NO", "YES", "FORCE", "EXCLUSIVE"):
+        raise setting.error(f'Bad value "{setting.value}" for OverSubscribe (use NO, YES, FORCE)')
+    if exclusive == "NODE" or word == "EXCLUSIVE":
+        return "EXCLUSIVE", exclusive_user
+    if word == "NO":
+        return "NO", exclusive_user
+    if colon and not (count.isascii() and count.isdigit() and 0 < int(count[:6]) < 0x8000):
+        assert setting is not None
+        raise setting.error(f"bad OverSubscribe value: {setting.value}")
+    return f"{word}:{int(count) if colon else 4}", exclusive_user
+
+
+# ------------------------------------------------------------------------------------------------ topology
+
+
+def _switches(read: Reader, directory: str, nodes: Mapping[str, Node]) -> tuple[Switch, ...]:
+    records = read_topology_conf(read, posixpath.join(directory, "topology.conf"))
+    switches: dict[str, Switch] = {}
+    for record in records:
+        if not record.name:
+            raise record.error("SwitchName: which switch is not said")
+        for name in _hosts(record, "SwitchName"):
+            if name in switches:
+                raise record.error(f"SwitchName: switch ({name}) has already been defined")
+            members = _hosts(record, "Nodes")
+            below = _hosts(record, "Switches")
+            if bool(members) == bool(below):
+                raise record.error(f"switch {name} needs either Nodes or Switches")
+            missing = [member for member in members if member not in nodes and member != "ALL"]
+            if missing:
+                raise record.error(f"Nodes: switch {name} names unknown nodes {compress(missing)}")
+            chosen = tuple(nodes) if "ALL" in members else tuple(members)
+            switches[name] = Switch(name, chosen, tuple(below), record.number("LinkSpeed", 1))
+    _check_tree(switches, records)
+    return tuple(switches.values())
+
+
+def _check_tree(switches: Mapping[str, Switch], records: tuple[Record, ...]) -> None:
+    lines = {name: record for record in records for name in expand(record.name)}
+    for name, switch in switches.items():
+        unknown = [below for below in switch.switches if below not in switches]
+        if unknown:
+            raise lines[name].error(f"Switches: switch {name} names unknown switches {compress(unknown)}")
+    for name in switches:
+        seen, waiting = {name}, list(switches[name].switches)
+        while waiting:
+            below = waiting.pop()
+            if below == name:
+                raise lines[name].error(f"Switches: switch {name} is below itself")
+            if below not in seen:
+                seen.add(below)
+                waiting += switches[below].switches
