@@ -172,10 +172,10 @@ class Forecast:
         if not needs:
             self.outlooks[row.job_id] = refusal
             return
-        first: Booking | None = None
-        promised: list[Booking] = []
-        for _ in range(min(row.startable, row.count)):
-            booking = self.find(row, needs)
+        promised = self.promised.pop(row.job_id, [])
+        first = promised[0] if promised else None
+        for _ in range(min(row.startable, row.count) - len(promised)):
+            booking = self.find(row, needs) if len(promised) < ARRAY_RESERVATIONS else None
             if booking is None:
                 break
             if booking.start <= self.now:
@@ -186,10 +186,9 @@ class Forecast:
                 break
             self.book(booking)
             promised.append(booking)
-            if len(promised) >= ARRAY_RESERVATIONS:
-                break
         else:
             if first is None and row.startable >= row.count:
+                self.outlooks.pop(row.job_id, None)
                 return
         if promised:
             self.promised[row.job_id] = promised
@@ -408,6 +407,16 @@ class Forecast:
         for booking in bookings:
             self.give_back(booking, self.now)
         return bool(bookings)
+
+    def keep_elements(self, row: PendingRow, count: int) -> bool:
+        """The record has other counts now: keep promises to as many elements of it; false when none is left or needed."""
+        self.rows[row.job_id] = row
+        bookings = self.promised.get(row.job_id, [])
+        while len(bookings) > count:
+            self.give_back(bookings.pop(), self.now)
+        if not bookings:
+            self.promised.pop(row.job_id, None)
+        return bool(bookings) or row.held_reason is not Reason.NONE
 
     def may_fit_now(self, booking: Booking, index: int) -> bool:
         """Whether enough is free at this moment, which is segment ``index``; not whether it stays so long enough."""

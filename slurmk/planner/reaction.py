@@ -79,16 +79,38 @@ def _running(forecast: Forecast, snapshot: Snapshot) -> bool:
     return freed
 
 
+def _asks(row: PendingRow) -> tuple[object, ...]:
+    """All of a record that its promise depends on; not its priority, which alone moves nothing before the next full plan,
+    and not how many elements of an array are left."""
+    return (
+        row.demand,
+        row.partitions,
+        row.time_limit,
+        row.user_id,
+        row.eligible_time,
+        row.held_reason,
+        row.time_minimum,
+        row.deadline,
+        row.reservation,
+    )
+
+
 def _pending(forecast: Forecast, snapshot: Snapshot) -> list[PendingRow]:
-    """Forget promises to records that changed; those and the new ones are to be booked again."""
+    """Forget promises to records that ask for something else now; those and the new ones are to be booked again."""
     new = []
     for row in snapshot.pending:
         old = forecast.rows.get(row.job_id)
-        if old is row or old == row:
+        if old is row:
             continue
-        if old is not None:
+        if old is None:
+            new.append(row)
+        elif old == row:
+            forecast.rows[row.job_id] = row
+        elif _asks(old) != _asks(row):
             forecast.withdraw(row.job_id)
-        new.append(row)
+            new.append(row)
+        elif not forecast.keep_elements(row, min(row.count, row.startable)) or row.startable > old.startable:
+            new.append(row)
     return new
 
 

@@ -12,8 +12,8 @@ from slurmk.model.job import Allocation, Credentials, GresShare, Job, JobRequest
 from slurmk.model.node import GresCapacity, Node, Partition
 from slurmk.model.site import Site, Switch
 from slurmk.model.states import JobState, NodeFlag, Reason
-from slurmk.planner.build import Waiting, build_snapshot, pending_row
-from slurmk.planner.plan import plan, will_run
+from slurmk.planner.build import SnapshotCache, Waiting, build_snapshot, pending_row
+from slurmk.planner.plan import forecast, plan, plan_starts, will_run
 from slurmk.planner.snapshot import Plan, Snapshot
 
 NOW = 1_000_000
@@ -272,3 +272,27 @@ def test_will_run() -> None:
     trial = pending_row(job(2, "cpu", minimum_nodes=2), PARTITIONS, SITE)
     outlook = will_run(now, trial)
     assert (outlook.reason, outlook.start_time, outlook.nodes) == (Reason.NONE, NOW, ("n5", "n6"))
+
+
+def test_a_reaction_keeps_promises_when_priorities_and_counts_change() -> None:
+    whole = busy(90, dict.fromkeys(SMALL, 8), minutes=30, whole=True)
+    array = replace(job(1, "gpu", priority=300, tasks=8), array_tasks=(range(10),))
+    wide = job(2, "gpu", priority=200, minimum_nodes=4)
+    cache = SnapshotCache()
+
+    def at(time: int, *waiting: Job) -> Snapshot:
+        return build_snapshot(
+            snapshot_id=time, time=time, site=SITE, nodes=NODES, partitions=PARTITIONS, running=[whole],
+            pending=[Waiting(one) for one in waiting], cache=cache,
+        )  # fmt: skip
+
+    made = forecast(at(NOW, array, wide))
+    before = made.plan().outlooks
+    assert before[1].start_time == NOW + 1800
+    assert before[2].start_time == NOW + 1800 + 3 * 300
+    older = [replace(array, priority=301, array_tasks=(range(9),)), replace(wide, priority=201)]
+    after = plan_starts(at(NOW + 60, *older, job(3, "cpu")), made)
+    assert after is not None
+    assert {job_id: after.outlooks[job_id].start_time for job_id in (1, 2)} == {1: NOW + 1800, 2: NOW + 1800 + 3 * 300}
+    assert given_to(after, 3) == {"n5": 1}
+    assert len(made.promised[1]) == 9
