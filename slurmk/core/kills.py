@@ -68,13 +68,18 @@ def kill(turn: Turn, event: Kill) -> None:
     for_each(turn, event.selections, act)
 
 
+def _kills(event: Kill) -> bool:
+    return event.signal is None or event.signal == SIGKILL
+
+
 def _cancels(event: Kill) -> bool:
-    return event.signal is None or (event.signal == SIGKILL and not event.flags & (KillFlag.BATCH | KillFlag.FULL))
+    """KILL ends the job, unless only its batch shell is meant."""
+    return _kills(event) and not event.flags & KillFlag.BATCH
 
 
 def _pending(turn: Turn, selected: selection.Selected, event: Kill) -> None:
     """Waiting elements of an array are taken out of its record and leave no other trace, as in Slurm."""
-    if not _cancels(event):
+    if not _kills(event):
         raise SlurmError(Errno.TRANSITION_STATE_NO_UPDATE)
     job = selected.job
     if selected.tasks is None:
@@ -89,7 +94,6 @@ def _pending(turn: Turn, selected: selection.Selected, event: Kill) -> None:
 def _running(turn: Turn, selected: selection.Selected, event: Kill) -> None:
     job = selected.job
     if not _cancels(event):
-        assert event.signal is not None or event.flags
         turn.emit(Signal(job.job_id, job.restarts, event.signal or SIGKILL, None, event.flags))
         return
     end(turn, job, JobState.CANCELLED, Reason.NONE, user_id=event.caller.user_id)

@@ -112,14 +112,18 @@ def test_signals_reach_what_runs_alone(cluster: Cluster) -> None:
     cluster.plan()
     cluster.kill("1", signal=10, flags=KillFlag.BATCH)
     assert Signal(1, 0, 10, None, KillFlag.BATCH) in cluster.effects
-    cluster.kill("1", signal=9, flags=KillFlag.FULL)
-    assert Signal(1, 0, 9, None, KillFlag.FULL) in cluster.effects
+    cluster.kill("1", signal=12, flags=KillFlag.FULL)
+    assert Signal(1, 0, 12, None, KillFlag.FULL) in cluster.effects
+    cluster.kill("1", flags=KillFlag.BATCH)
+    assert Signal(1, 0, 9, None, KillFlag.BATCH) in cluster.effects
     assert cluster.job(1).state is JobState.RUNNING
     cluster.kill("1.0")
     assert cluster.refusal() is Errno.INVALID_JOB_ID
     cluster.tell(StepStarted(cluster.now, 0, Step(1, 0, "a.out", JobState.RUNNING, 1000)))
     cluster.kill("1.0")
     assert Signal(1, 0, 9, 0, KillFlag.NONE) in cluster.effects
+    cluster.kill("1", signal=9, flags=KillFlag.FULL)
+    assert cluster.job(1).state is JobState.CANCELLED
 
 
 def test_others_may_not_touch_it(cluster: Cluster) -> None:
