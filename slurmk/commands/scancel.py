@@ -151,8 +151,11 @@ async def run(call: Call, controller: Controller, output: Output) -> int:
         output.error(f'{error}\nTry "scancel --help" for more information\n')
         return 1
     for option in given:
-        if option.name in ("help", "usage", "version"):
-            output.write({"help": _help, "usage": lambda: USAGE, "version": lambda: VERSION_TEXT + "\n"}[option.name]())
+        if option.name == "help":
+            output.write(help_text("scancel", OPTIONS, HELP, "[job[_task][.step] ...]"))
+            return 0
+        if option.name in ("usage", "version"):
+            output.write(USAGE if option.name == "usage" else VERSION_TEXT + "\n")
             return 0
     try:
         request = read_request(call, controller, given, operands)
@@ -162,10 +165,6 @@ async def run(call: Call, controller: Controller, output: Output) -> int:
     if request.plain:
         return await _cancel_plain(call, controller, output, request)
     return await _cancel_matching(call, controller, output, request)
-
-
-def _help() -> str:
-    return help_text("scancel", OPTIONS, HELP, "[job[_task][.step] ...]")
 
 
 # ---------------------------------------------------------------------------------------------- what is asked for

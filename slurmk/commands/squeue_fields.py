@@ -136,13 +136,13 @@ _LETTER_NAMES: dict[str, str] = {
 
 def job_names(text: JobText) -> dict[str, Field[Job]]:
     """The fields of ``-O`` by lower-case name. What slurmk has no data for prints what Slurm prints for an empty value."""
-    per_task = Field[Job]("CPUS_PER_TASK", lambda job: str(text.cpus_per_task(job)))
-    per_node = Field[Job]("TRES_PER_NODE", lambda job: job.request.tres_per_node or "N/A")
-    shares = Field[Job]("OVER_SUBSCRIBE", text.oversubscribe)
-    tres = Field[Job]("TRES_ALLOC", text.tres_or_allocated)
-    het_id = Field[Job]("HET_JOB_ID", text.het_job_id)
-    het_set = Field[Job]("HET_JOB_ID_SET", text.het_set)
-    het_offset = Field[Job]("HET_JOB_OFFSET", text.het_offset)
+    per_task: Field[Job] = Field("CPUS_PER_TASK", lambda job: str(text.cpus_per_task(job)))
+    per_node: Field[Job] = Field("TRES_PER_NODE", lambda job: job.request.tres_per_node or "N/A")
+    shares: Field[Job] = Field("OVER_SUBSCRIBE", text.oversubscribe)
+    tres: Field[Job] = Field("TRES_ALLOC", text.tres_or_allocated)
+    het_id: Field[Job] = Field("HET_JOB_ID", text.het_job_id)
+    het_set: Field[Job] = Field("HET_JOB_ID_SET", text.het_set)
+    het_offset: Field[Job] = Field("HET_JOB_OFFSET", text.het_offset)
     none, absent, zero = _constant(None), _constant("N/A"), _constant("0")
     return {
         "account": Field("ACCOUNT", lambda job: job.account or None),
@@ -351,7 +351,7 @@ _STEP_LETTERS: dict[str, str] = {
 
 def step_names(text: JobText) -> dict[str, Field[StepRow]]:
     """The fields of ``-s -O``."""
-    gres = Field[StepRow]("TRES_PER_JOB", lambda row: row.step.gres or None)
+    gres: Field[StepRow] = Field("TRES_PER_JOB", lambda row: row.step.gres or None)
     none: Callable[[StepRow], str | None] = lambda row: None  # noqa: E731
     return {
         "arrayjobid": Field("ARRAY_JOB_ID", lambda row: str(row.job.array_job_id)),
