@@ -16,8 +16,8 @@ from grammar.errors import GrammarError
 from grammar.hostlist import expand
 from grammar.signals import parse_signal
 from slurmk.commands.call import VERSION_TEXT, Call, Controller, Output
+from slurmk.commands.command_help import help_text
 from slurmk.commands.job_text import raw_array_id
-from slurmk.commands.option_help import help_text
 from slurmk.core.effects import Accepted, Refused
 from slurmk.core.errors import Errno, SlurmError
 from slurmk.core.events import JobSelection, Kill, KillFlag, UpdateJob

@@ -18,8 +18,8 @@ from grammar.arguments import Argument, Option, Status, parse_arguments
 from grammar.errors import GrammarError
 from slurmk.commands import scontrol_update
 from slurmk.commands.call import VERSION_TEXT, Call, Controller, Output, Unreadable
+from slurmk.commands.command_help import help_text
 from slurmk.commands.job_text import date_text, node_list
-from slurmk.commands.option_help import help_text
 from slurmk.commands.scontrol_job import show_job, show_step
 from slurmk.core.effects import Accepted, Refused
 from slurmk.core.errors import MESSAGES, Errno, SlurmError
@@ -142,11 +142,9 @@ async def _interactive(session: Session) -> int:
         return 1
     code = 0
     lines = text.split("\n")
-    for line in lines:
-        if line or line is not lines[-1]:
-            output.write(f"scontrol: {line}\n")
-        else:
-            output.write("scontrol: \n")
+    for position, line in enumerate(lines, 1):
+        output.write(f"scontrol: {line}\n")
+        if not line and position == len(lines):
             break
         try:
             words = shlex.split(line)
@@ -292,10 +290,15 @@ async def _hold(session: Session, names: Sequence[str], release: bool, by_user: 
     return 1 if refusals else 0
 
 
+def _as_denied(error: SlurmError) -> SlurmError:
+    """Requests to restart or suspend another's job are refused in other words than changes of it."""
+    return SlurmError(Errno.ACCESS_DENIED) if error.errno is Errno.USER_ID_MISSING else error
+
+
 async def _tell(session: Session, names: Sequence[str], event: Callable[[tuple[JobSelection, ...]], Event]) -> int:
     refusals = await _act(session, names, event)
     for name, error, job in refusals:
-        session.say(scontrol_update.error_line(name, error, job))
+        session.say(scontrol_update.error_line(name, _as_denied(error), job))
     return 1 if refusals else 0
 
 
@@ -323,7 +326,7 @@ def _suspending(resume: bool) -> Command:
             if unknown:  # what Slurm says of an unknown number here
                 session.say(f"Unexpected message received for job {name}\n")
             else:
-                session.say(scontrol_update.error_line(name, error, job))
+                session.say(scontrol_update.error_line(name, _as_denied(error), job))
         return 1 if refusals else 0
 
     return run_suspend

@@ -20,8 +20,8 @@ from grammar.hostlist import expand
 from grammar.times import parse_duration
 from slurmk.commands import squeue_fields as fields
 from slurmk.commands.call import VERSION_TEXT, Call, Controller, Output
+from slurmk.commands.command_help import help_text
 from slurmk.commands.job_text import JobText, running_steps, today
-from slurmk.commands.option_help import help_text
 from slurmk.model.job import BATCH_STEP, EXTERN_STEP, INTERACTIVE_STEP, Job
 from slurmk.model.states import FLAG_CODES, STATE_CODES, JobFlag, JobState
 

@@ -1,0 +1,202 @@
+"""scancel: messages, exit codes and what reaches the machine, as recorded from Slurm 26.05."""
+
+from __future__ import annotations
+
+import pytest
+from command_fakes import ALICE, ROOT, FakeController, run_command
+
+from slurmk.core.events import Kill, KillFlag
+from slurmk.model.states import JobState
+
+
+@pytest.fixture
+def controller() -> FakeController:
+    return FakeController()
+
+
+@pytest.mark.parametrize(
+    ("words", "error", "code"),
+    [
+        ([], "scancel: error: No job identification provided\n", 1),
+        (["abc"], "scancel: error: Invalid job id abc\n", 1),
+        (["5x"], "scancel: error: Invalid job id 5x\n", 1),
+        (["0"], "scancel: error: Invalid job id 0\n", 1),
+        (["--", "-5"], "scancel: error: Invalid job id -5\n", 1),
+        (["38_[1"], "scancel: error: Invalid job id 38_[1\n", 1),
+        (["38_x"], "scancel: error: Invalid job id 38_x\n", 1),
+        (["38.batch"], "scancel: error: Invalid job id 38.batch\n", 1),
+        (["*"], "scancel: error: Invalid job id *\n", 1),
+        (["999999"], "", 0),
+        (["999999", "999998"], "", 0),
+        (["999999,999998"], "", 0),
+        (["999999_4"], "", 0),
+        (["999999_[1-3]"], "", 0),
+        (["999999+1"], "", 0),
+        (["-Q", "999999"], "", 0),
+        (["-f", "999999"], "", 0),
+        (["-H", "999999"], "", 0),
+        (["-c", "999999"], "", 0),
+        (["--ctld", "999999"], "", 0),
+        (["-b", "999999"], "scancel: error: Kill job error on job id 999999: Invalid job id specified\n", 1),
+        (["-s", "9", "999999"], "scancel: error: Kill job error on job id 999999: Invalid job id specified\n", 1),
+        (["-s", "SIGUSR1", "999999"], "scancel: error: Kill job error on job id 999999: Invalid job id specified\n", 1),
+        (["-n", "x", "999999"], "scancel: error: Kill job error on job id 999999: Invalid job id specified\n", 1),
+        (["999999.0"], "scancel: error: Kill job error on job step id 999999.0: Invalid job id specified\n", 1),
+        (
+            ["-v", "999999"],
+            "scancel: Terminating job 999999\nscancel: error: Kill job error on job id 999999: Invalid job id specified\n",
+            0,
+        ),
+        (["-s", "foo", "5"], "Unknown job signal: foo\n", 1),
+        (["-s", "0", "5"], "Unknown job signal: 0\n", 1),
+        (["-u", "nosuch"], "scancel: error: Invalid user name: nosuch\n", 1),
+        (["-t", "foo"], "Invalid job state specified: foo\nValid job states are PENDING, RUNNING, and SUSPENDED\n", 1),
+        (["-n", "nosuch"], "", 0),
+        (["-w", "nosuch"], "", 0),
+        (["-v", "-n", "nosuch"], "scancel: error: No active jobs match ALL job filters, including: job_name=nosuch \n", 0),
+        (["-Z"], "scancel: invalid option -- 'Z'\nTry \"scancel --help\" for more information\n", 1),
+        (["-t"], "scancel: option requires an argument -- 't'\nTry \"scancel --help\" for more information\n", 1),
+    ],
+)
+def test_messages(controller: FakeController, words: list[str], error: str, code: int) -> None:
+    said = run_command(controller, "scancel", *words)
+    assert (said.out, said.err, said.code) == ("", error, code)
+
+
+def test_a_waiting_job_is_cancelled(controller: FakeController) -> None:
+    job = controller.submit(hold=True)
+    said = run_command(controller, "scancel", str(job))
+    assert (said.out, said.err, said.code) == ("", "", 0)
+    assert controller.machine.jobs[job].state is JobState.CANCELLED
+
+
+def test_finished_jobs_are_told_only_when_verbose(controller: FakeController) -> None:
+    job = controller.submit()
+    controller.start_all()
+    controller.end(job)
+    assert run_command(controller, "scancel", "1").err == ""
+    said = run_command(controller, "scancel", "-v", "1")
+    assert said.err == (
+        "scancel: Terminating job 1\nscancel: error: Kill job error on job id 1: Job/step already completing or completed\n"
+    )
+    said = run_command(controller, "scancel", "-s", "INT", "1")
+    assert (said.err, said.code) == ("scancel: error: Kill job error on job id 1: Invalid job id specified\n", 1)
+
+
+def test_others_jobs_are_refused(controller: FakeController) -> None:
+    controller.submit(ROOT, hold=True)
+    denied = "scancel: error: Kill job error on job id 1: Access/permission denied\n"
+    for words in (["1"], ["-s", "INT", "1"], ["1", "999999"]):
+        said = run_command(controller, "scancel", *words, caller=ALICE)
+        assert (said.err, said.code) == (denied, 210)
+    assert controller.machine.jobs[1].pending
+
+
+def test_a_waiting_job_takes_no_signal_but_kill(controller: FakeController) -> None:
+    controller.submit(hold=True)
+    said = run_command(controller, "scancel", "-s", "INT", "1", "999999")
+    assert said.err == (
+        "scancel: error: Kill job error on job id 999999: Invalid job id specified\n"
+        "scancel: error: Kill job error on job id 1: Job can not be altered now, try again later\n"
+    )
+    assert said.code == 228
+    said = run_command(controller, "scancel", "-s", "KILL", "-v", "1")
+    assert (said.err, said.code) == ("scancel: Signal 9 to job 1\n", 0)
+    assert controller.machine.jobs[1].state is JobState.CANCELLED
+
+
+@pytest.mark.parametrize("option", ["-b", "-f"])
+def test_a_waiting_job_has_no_batch_script_to_signal(controller: FakeController, option: str) -> None:
+    controller.submit(hold=True)
+    assert run_command(controller, "scancel", option, "1").code == 0
+    assert controller.machine.jobs[1].state is JobState.CANCELLED
+
+
+@pytest.mark.parametrize(
+    ("words", "told", "flags"),
+    [
+        ([], "Signal 10 to job 1", KillFlag.NONE),
+        (["-b"], "Signal 10 to batch job 1", KillFlag.BATCH),
+        (["-f"], "Signal 10 to full job 1", KillFlag.FULL),
+    ],
+)
+def test_signals_to_running_jobs(controller: FakeController, words: list[str], told: str, flags: KillFlag) -> None:
+    controller.submit()
+    controller.start_all()
+    said = run_command(controller, "scancel", "-v", *words, "-s", "USR1", "1")
+    assert (said.err, said.code) == (f"scancel: {told}\n", 0)
+    event = controller.events[-1]
+    assert isinstance(event, Kill)
+    assert (event.signal, event.flags) == (10, flags)
+
+
+def test_steps(controller: FakeController) -> None:
+    controller.submit()
+    controller.start_all()
+    controller.add_step(1)
+    said = run_command(controller, "scancel", "-v", "-s", "USR1", "1.0")
+    assert (said.err, said.code) == ("scancel: Signal 10 to step 1.0\n", 0)
+    said = run_command(controller, "scancel", "1.7")
+    assert (said.err, said.code) == ("scancel: error: Kill job error on job step id 1: Invalid job id specified\n", 225)
+    said = run_command(controller, "scancel", "1.0", caller=ALICE)
+    assert (said.err, said.code) == ("scancel: error: Kill job error on job step id 1: Access/permission denied\n", 210)
+
+
+def test_a_step_of_a_waiting_job_is_nothing(controller: FakeController) -> None:
+    controller.submit(hold=True)
+    said = run_command(controller, "scancel", "1.0")
+    assert (said.err, said.code) == ("", 0)
+    assert controller.machine.jobs[1].pending
+
+
+def test_arrays(controller: FakeController) -> None:
+    controller.submit(array="1-5", name="arr", hold=True)
+    assert run_command(controller, "scancel", "-v", "1_2").err == "scancel: Terminating job 1_2\n"
+    assert run_command(controller, "squeue", "-h", "-o", "%i").out == "1_[1,3-5]\n"
+    said = run_command(controller, "scancel", "-s", "INT", "1_3")
+    assert (said.err, said.code) == (
+        "scancel: error: Kill job error on job id 1_3: Job can not be altered now, try again later\n",
+        228,
+    )
+    run_command(controller, "scancel", "1_[1,4-5]")
+    assert run_command(controller, "scancel", "-s", "INT", "1").err == (
+        "scancel: error: Kill job error on job id 1_[3]: Job can not be altered now, try again later\n"
+    )
+    assert run_command(controller, "scancel", "-v", "-n", "arr").err == "scancel: Terminating job 1_[3]\n"
+    assert run_command(controller, "squeue", "-h").out == ""
+
+
+def test_signals_to_running_elements(controller: FakeController) -> None:
+    controller.submit(array="1-2")
+    controller.start_all()
+    said = run_command(controller, "scancel", "-v", "-s", "USR1", "1")
+    assert sorted(said.err.splitlines()) == ["scancel: Signal 10 to job 1_1", "scancel: Signal 10 to job 1_2"]
+
+
+def test_filters_choose_jobs(controller: FakeController) -> None:
+    controller.submit(ALICE, name="a", hold=True)
+    controller.submit(ALICE, name="b", hold=True)
+    controller.submit(ROOT, name="a", hold=True)
+    controller.submit(ROOT, name="c")
+    controller.start_all()
+    run_command(controller, "scancel", "-n", "a", "-t", "PENDING", "--me", caller=ALICE)
+    assert run_command(controller, "squeue", "-h", "-S", "i", "-o", "%i").out == "2\n3\n4\n"
+    run_command(controller, "scancel", "-t", "PENDING")
+    assert [job.state.name for job in controller.machine.jobs.values()][:3] == ["CANCELLED"] * 3
+    assert not controller.machine.jobs[4].state.finished
+
+
+def test_a_users_filter_never_reaches_others_jobs(controller: FakeController) -> None:
+    controller.submit(ROOT, name="a", hold=True)
+    said = run_command(controller, "scancel", "-n", "a", caller=ALICE)
+    assert (said.err, said.code) == ("", 0)
+    assert controller.machine.jobs[1].pending
+
+
+@pytest.mark.parametrize("words", [["--signal", ""], ["-i", "1"], ["--sibling=x", "1"], ["-t", "PENDING", "1x"]])
+def test_nothing_happens_when_a_word_is_wrong(controller: FakeController, words: list[str]) -> None:
+    controller.submit(hold=True)
+    said = run_command(controller, "scancel", *words)
+    assert said.code == 1
+    assert said.err
+    assert controller.machine.jobs[1].pending
