@@ -245,13 +245,14 @@ def _files(call: Call, options: Options, checked: Checked, script: _Script, expo
     environment["SLURM_PRIO_PROCESS"] = "0"
     return JobFiles(
         script=script.content,
-        arguments=tuple(map(_bytes, script.arguments)),
-        environment={_bytes(name): _bytes(value) for name, value in environment.items()},
+        arguments=tuple(map(as_bytes, script.arguments)),
+        environment={as_bytes(name): as_bytes(value) for name, value in environment.items()},
         secret=b"",
     )
 
 
-def _bytes(text: str) -> bytes:
+def as_bytes(text: str) -> bytes:
+    """Text of a call as the bytes it came from."""
     return text.encode("utf-8", "surrogateescape")
 
 

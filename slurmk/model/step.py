@@ -32,6 +32,7 @@ class StepRequest:
     submit_line: str
     environment: tuple[str, ...] | None = None  # NAME=VALUE; None: the srun process's own
     job_id: int | None = None  # None: the job of the calling process
+    owns_allocation: bool = False  # the allocation was made for this step: give it back when the step is over
 
     # how many and where
     tasks: int | None = None

@@ -1,0 +1,463 @@
+"""srun: run tasks, as a step of the job it is called in, or of an allocation made for it (srun(1)).
+
+The command line is read here; the tasks are started by the job's step manager, which srun's local part (in stepd) talks
+to. So the answer is what the caller's process shall become: that local part, with the step described in its environment.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os.path
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from bridge.launcher import JobFiles
+from grammar.errors import GrammarError
+from grammar.hostlist import expand
+from grammar.options import OptionError
+from slurmk.commands.call import VERSION_TEXT, Call, Controller, Output, Unreadable
+from slurmk.commands.option_help import completions, help_text, usage_text
+from slurmk.commands.sbatch import as_bytes, exit_error, test_only_line
+from slurmk.commands.submission import (
+    Options,
+    absolute,
+    check_cluster,
+    credentials_of,
+    exported,
+    option_variables,
+    parse_components,
+    read_layers,
+    read_node_files,
+    request_of,
+    split_export,
+    verbose_lines,
+)
+from slurmk.core.effects import Accepted, Refused
+from slurmk.core.errors import Errno, SlurmError
+from slurmk.core.events import JobSelection, Kill, Submission, Submit
+from slurmk.model.job import Job, JobRequest
+from slurmk.model.states import JobFlag, JobState
+from slurmk.model.step import StepRequest
+from slurmk.planner.snapshot import Outlook
+
+NAME = "srun"
+
+LARGEST_MULTI_PROG = 1 << 20
+
+PROGRAM_VARIABLE = "SLURMK_SRUN"
+"""In ``Controller.access``: the words of srun's local part, quoted as a shell would read them."""
+
+OF_ALLOCATIONS = frozenset(("SLURM_JOB_NAME", "SLURM_GRES", "SLURM_GPUS_PER_NODE", "SLURM_EXCLUSIVE", "SLURM_JOB_ID"))
+"""Variables that mean something outside of a job only (srun(1)); SLURM_JOB_ID is looked at here."""
+
+OF_STEPS = frozenset(("SLURM_STEP_GRES", "SLURM_JOB_ID"))
+"""Variables that mean something in a job only."""
+
+
+async def run(call: Call, controller: Controller, output: Output) -> int:
+    """Run a step; gives the exit code when there is nothing to execute."""
+    try:
+        return await _run(call, controller, output)
+    except OptionError as error:
+        output.error("".join(f"{line}\n" for line in error.lines))
+        return error.code
+
+
+async def _run(call: Call, controller: Controller, output: Output) -> int:
+    given, operands = parse_components(NAME, call.arguments)
+    early = {one.name: one.value for component in given for one in component}
+    if (answer := _early(early)) is not None:
+        output.write(answer)
+        return 0
+    if not operands:
+        raise OptionError(f"{NAME}: fatal: No command given to execute.", code=1)
+    if len(given) > 1:
+        raise OptionError(f"{NAME}: error: steps of several components are not run yet", code=1)
+    job_id = _job_id(early, call.environment)
+    ignored = OF_STEPS if job_id is None else OF_ALLOCATIONS
+    options = read_layers(NAME, call.environment, given, controller.now(), ignored_variables=ignored)[0]
+    if options.get("verbose"):
+        output.error("".join(f"{line}\n" for line in verbose_lines(NAME, options)))
+    await read_node_files(NAME, options, output)
+    multi_prog = await _multi_prog(output, options, operands)
+    if job_id is not None:
+        return _step_in_job(call, controller, output, options, operands, multi_prog, job_id)
+    return await _alone(call, controller, output, options, operands, multi_prog)
+
+
+def _early(values: Mapping[str, str | None]) -> str | None:
+    if "help" in values:
+        return help_text(NAME)
+    if "usage" in values:
+        return usage_text(NAME)
+    if "version" in values:
+        return f"{VERSION_TEXT}\n"
+    if values.get("mpi") == "list":
+        return "MPI plugin types are...\n\tnone\n"
+    prefix = values.get("autocomplete")
+    return completions(NAME, prefix) if prefix is not None else None
+
+
+def _job_id(given: Mapping[str, str | None], environment: Mapping[str, str]) -> int | None:
+    """The job that the step is for. Raises OptionError."""
+    text = given.get("jobid") or environment.get("SLURM_JOB_ID") or environment.get("SLURM_JOBID")
+    if not text:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) <= 10 and int(text)):
+        raise OptionError(f"{NAME}: fatal: Bad job/step specified: {text}: JobID can not be zero", code=1)
+    return int(text)
+
+
+async def _multi_prog(output: Output, options: Options, operands: Sequence[str]) -> str | None:
+    """The text of the file that says which task runs which program."""
+    if not options.get("multi_prog"):
+        return None
+    try:
+        content = await output.read(operands[0], LARGEST_MULTI_PROG)
+    except Unreadable:
+        raise OptionError(f"{NAME}: error: Could not open multi_prog config file {operands[0]}", code=1) from None
+    return content.decode("utf-8", "surrogateescape")
+
+
+# ------------------------------------------------------------------------------------------------- in a job
+
+
+def _step_in_job(
+    call: Call,
+    controller: Controller,
+    output: Output,
+    options: Options,
+    operands: Sequence[str],
+    multi_prog: str | None,
+    job_id: int,
+) -> int:
+    job = _running_job(call, controller, job_id)
+    checked = request_of(NAME, options, call)
+    if not options.get("quiet"):
+        output.error("".join(f"{line}\n" for line in checked.warnings))
+    step = _step(call, options, checked.request, operands, multi_prog, job)
+    _check_step(step, job)
+    _execute(call, controller, output, step, job, options)
+    return 0
+
+
+def _running_job(call: Call, controller: Controller, job_id: int) -> Job:
+    """The job, when the caller may run steps in it now. Raises OptionError."""
+    machine = controller.machine
+    job = machine.jobs.get(job_id)
+    hint = f"{NAME}: Check SLURM_JOB_ID environment variable. Expired or invalid job {job_id}"
+    if job is None or job.state.finished:
+        errno = Errno.INVALID_JOB_ID if job is None else Errno.ALREADY_DONE
+        message = f"{NAME}: error: Unable to confirm allocation for job {job_id}: {SlurmError(errno)}"
+        raise OptionError(message, hint, code=exit_error(call.environment))
+    if not machine.may_change(call.caller, job):
+        message = f"{NAME}: error: Unable to confirm allocation for job {job_id}: {SlurmError(Errno.ACCESS_DENIED)}"
+        raise OptionError(message, hint, code=exit_error(call.environment))
+    if job.allocation is None or job.state is not JobState.RUNNING:
+        message = f"{NAME}: error: Unable to confirm allocation for job {job_id}: {SlurmError(Errno.JOB_PENDING)}"
+        raise OptionError(message, code=exit_error(call.environment))
+    return job
+
+
+def _check_step(step: StepRequest, job: Job) -> None:
+    """Refuse what can never fit the job's nodes. Raises OptionError."""
+    assert job.allocation is not None
+    allocated, wanted = job.allocation.nodes, step.minimum_nodes or 1
+    if step.relative is not None and step.relative + wanted > len(allocated):
+        counts = f"{step.relative}+{wanted}>{len(allocated)}"
+        text = f"--relative and --nodes option incompatible with count of allocated nodes ({counts})"
+        raise OptionError(f"{NAME}: error: {text}", code=1)
+    if wanted > len(allocated):
+        raise OptionError(f"{NAME}: error: Only allocated {len(allocated)} nodes asked for {wanted}", code=1)
+    named = _hosts(step.nodelist)
+    if not named <= set(allocated):
+        raise _no_step(job, Errno.REQUESTED_NODE_CONFIG_UNAVAILABLE)
+
+
+def _hosts(text: str | None) -> set[str]:
+    try:
+        return set(expand(text)) if text else set()
+    except GrammarError:
+        return set()
+
+
+def _no_step(job: Job, errno: Errno) -> OptionError:
+    return OptionError(f"{NAME}: error: Unable to create step for job {job.job_id}: {SlurmError(errno)}", code=1)
+
+
+_FROM_OPTIONS = [
+    "overlap",
+    "exact",
+    "whole",
+    "relative",
+    "label",
+    "unbuffered",
+    "kill_on_bad_exit",
+    "prolog",
+    "epilog",
+    "task_prolog",
+    "task_epilog",
+    "mpi",
+    "het_group",
+    "disable_status",
+    "quit_on_interrupt",
+    "no_gres",
+    "quiet",
+    "verbose",
+]
+"""Settings that a step takes as they are."""
+
+_FROM_REQUEST = {
+    "tasks": "tasks",
+    "minimum_nodes": "minimum_nodes",
+    "maximum_nodes": "maximum_nodes",
+    "cpus_per_task": "cpus_per_task",
+    "tasks_per_node": "tasks_per_node",
+    "tasks_per_core": "tasks_per_core",
+    "tasks_per_socket": "tasks_per_socket",
+    "threads_per_core": "threads_per_core",
+    "nodelist": "required_nodes",
+    "exclude": "excluded_nodes",
+    "distribution": "distribution",
+    "plane_size": "distribution_plane_size",
+    "contiguous": "contiguous",
+    "constraint": "constraints",
+    "memory_per_node": "memory_per_node",
+    "memory_per_cpu": "memory_per_cpu",
+    "gres": "tres_per_node",
+    "gres_per_step": "tres_per_job",
+    "gres_per_socket": "tres_per_socket",
+    "cpus_per_gres": "cpus_per_tres",
+    "memory_per_gres": "memory_per_tres",
+    "overcommit": "overcommit",
+    "open_mode": "open_mode",
+    "time_limit": "time_limit",
+    "signal": "kill_warning_signal",
+    "signal_delay": "kill_warning_delay",
+    "cpu_bind": "cpu_binding",
+    "comment": "comment",
+    "propagate": "propagate",
+}
+"""Fields of a step, and those of a job request that hold the same option."""
+
+
+def _step(
+    call: Call, options: Options, request: JobRequest, operands: Sequence[str], multi_prog: str | None, job: Job
+) -> StepRequest:
+    """The step that the options ask for. Standard streams stay as typed: they are the step's, seen from its directory."""
+    values: dict[str, Any] = {name: value for name in _FROM_OPTIONS if (value := options.get(name)) is not None}
+    values |= {name: value for name, source in _FROM_REQUEST.items() if (value := getattr(request, source)) is not None}
+    if not options.get("required_nodes") and "nodes" not in options.values:
+        values.pop("maximum_nodes", None)
+    directory = options.get("current_working_directory")
+    immediate = options.get("immediate")
+    name = options.get("name") or os.path.basename(operands[0])
+    return StepRequest(
+        name=name,
+        argv=() if multi_prog is not None else tuple(operands),
+        cwd=absolute(directory, call.directory) if directory else call.directory,
+        umask=call.umask,
+        submit_line=" ".join((NAME, *call.arguments)),
+        job_id=job.job_id,
+        gres_per_task=_gres_per_task(request.tres_per_task),
+        input=options.get("standard_input"),
+        output=options.get("standard_output"),
+        error=options.get("standard_error"),
+        wait=options.get("step_wait"),
+        multi_prog=multi_prog,
+        signal_flags=request.kill_warning_flags or "",
+        immediate=None if immediate is None else int(immediate),
+        preserve_environment=bool(options.get("preserve_environment")),
+        **values,
+    )
+
+
+def _gres_per_task(text: str | None) -> str | None:
+    kept = [word for word in (text or "").split(",") if word.startswith("gres/")]
+    return ",".join(kept) or None
+
+
+def _environment(call: Call, export: str | None) -> dict[str, str]:
+    """The tasks' environment: the caller's, or what ``--export`` leaves of it. ``NONE`` and lists leave Slurm's own."""
+    if export is None or export.upper() == "ALL":
+        return dict(call.environment)
+    words = split_export(export)
+    if any(word.upper() == "ALL" for word in words):
+        return exported(call.environment, export, call.caller.user_name)
+    found = {name: value for name, value in call.environment.items() if name.startswith("SLURM")}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if equals and name:
+            found[name] = value
+        elif name in call.environment:
+            found[name] = call.environment[name]
+    return found
+
+
+def _execute(call: Call, controller: Controller, output: Output, step: StepRequest, job: Job, options: Options) -> None:
+    """Have the caller become srun's local part."""
+    access = controller.access(job)
+    program = shlex.split(access[PROGRAM_VARIABLE])
+    environment = _environment(call, options.get("export"))
+    environment.update(access)
+    environment.update(step.to_variables())
+    output.execute(program, environment)
+
+
+# ------------------------------------------------------------------------------------------------- on its own
+
+
+async def _alone(
+    call: Call,
+    controller: Controller,
+    output: Output,
+    options: Options,
+    operands: Sequence[str],
+    multi_prog: str | None,
+) -> int:
+    """Make an allocation, wait for it, then run the step in it. Cancelled when the caller goes away before."""
+    quiet = bool(options.get("quiet"))
+    check_cluster(NAME, options, controller.machine.site.cluster_name)
+    options.values.setdefault("name", os.path.basename(operands[0]))
+    checked = request_of(NAME, options, call)
+    if not quiet:
+        output.error("".join(f"{line}\n" for line in checked.warnings))
+    submission = _submission(call, options, checked.request, operands)
+    event = Submit(controller.now(), call.caller, (submission,))
+    if options.get("test_only"):
+        return await _test_only(controller, output, event, call.environment)
+    job_id = await _submit(call, controller, output, event, options, checked.request, quiet=quiet)
+    if job_id is None:
+        return exit_error(call.environment)
+    try:
+        job = await _wait_for_nodes(controller, output, job_id, options, quiet=quiet)
+    except BaseException:
+        await asyncio.shield(_cancel(call, controller, job_id))
+        raise
+    if job is None:
+        return exit_error(call.environment)
+    step = replace(_step(call, options, checked.request, operands, multi_prog, job), owns_allocation=True)
+    _execute(call, controller, output, step, job, options)
+    return 0
+
+
+def _submission(call: Call, options: Options, request: JobRequest, operands: Sequence[str]) -> Submission:
+    return Submission(
+        request=request,
+        credentials=credentials_of(NAME, options, call),
+        batch=False,
+        command=operands[0],
+        submit_line=" ".join((NAME, *call.arguments)),
+        submit_host=call.host,
+        session_id=call.session_id,
+        umask=call.umask,
+    )
+
+
+async def _submit(
+    call: Call,
+    controller: Controller,
+    output: Output,
+    event: Submit,
+    options: Options,
+    request: JobRequest,
+    *,
+    quiet: bool,
+) -> int | None:
+    """The job of the allocation; None when it was refused, which the caller has been told."""
+    environment = dict(call.environment) | option_variables(request, options)
+    environment["SLURM_SUBMIT_DIR"] = call.directory
+    environment["SLURM_SUBMIT_HOST"] = call.host
+    environment["SLURM_JOB_NAME"] = request.name or ""
+    files = JobFiles(
+        script=b"",
+        arguments=(),
+        environment={as_bytes(name): as_bytes(value) for name, value in environment.items()},
+        secret=b"",
+    )
+    for answer in await controller.apply(event, (files,)):
+        if isinstance(answer, Refused):
+            output.error("".join(f"{NAME}: error: {notice}\n" for notice in answer.notices))
+            output.error(_refusal(answer))
+            return None
+        if isinstance(answer, Accepted):
+            if not quiet:
+                output.error("".join(f"{NAME}: {notice}\n" for notice in answer.notices))
+            return answer.job_ids[0]
+    return None
+
+
+def _refusal(refused: Refused) -> str:
+    if refused.error.errno in (Errno.INVALID_GRES, Errno.INVALID_GRES_TYPE):
+        return f"{NAME}: error: {refused.error}\n"
+    return f"{NAME}: error: Unable to allocate resources: {refused.error}\n"
+
+
+AT_ONCE = 0.3
+"""Seconds for which a job may be pending without the user being told that it is queued."""
+
+
+async def _wait_for_nodes(controller: Controller, output: Output, job_id: int, options: Options, *, quiet: bool) -> Job | None:
+    """The job once it runs on nodes that are ready; None when it ended before, which the caller has been told."""
+    told = False
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    patience = options.get("immediate")
+    while True:
+        job = controller.machine.jobs.get(job_id)
+        if job is None or job.state.finished:
+            output.error(_ended_early(job))
+            return None
+        if job.allocation is not None and job.state is JobState.RUNNING and not job.flags & JobFlag.CONFIGURING:
+            if told and not quiet:
+                output.error(f"{NAME}: job {job_id} has been allocated resources\n")
+            return job
+        waited = loop.time() - began
+        if waited >= AT_ONCE and not told and job.state is JobState.PENDING:
+            told = True
+            if not quiet:
+                output.error(f"{NAME}: job {job_id} queued and waiting for resources\n")
+                await output.drain()
+        if patience and waited >= patience and job.state is JobState.PENDING:
+            raise OptionError(f"{NAME}: error: Unable to allocate resources: {SlurmError(Errno.NODES_BUSY)}", code=1)
+        await _changed(controller, job_id, AT_ONCE if not told else patience or None)
+
+
+async def _changed(controller: Controller, job_id: int, seconds: float | None) -> None:
+    """Wait until the job changes, at most so long."""
+    try:
+        await asyncio.wait_for(controller.job_changed(job_id), seconds)
+    except TimeoutError:
+        return
+
+
+def _ended_early(job: Job | None) -> str:
+    if job is None:
+        return f"{NAME}: error: Unable to allocate resources: {SlurmError(Errno.INVALID_JOB_ID)}\n"
+    if job.state is JobState.CANCELLED:
+        return f"{NAME}: Force Terminated JobId={job.job_id}\n" + _already_over()
+    return _already_over()
+
+
+def _already_over() -> str:
+    return f"{NAME}: error: Unable to allocate resources: {SlurmError(Errno.ALREADY_DONE)}\n"
+
+
+async def _cancel(call: Call, controller: Controller, job_id: int) -> None:
+    await controller.apply(Kill(controller.now(), call.caller, (JobSelection(job_id),)))
+
+
+async def _test_only(controller: Controller, output: Output, event: Submit, environment: Mapping[str, str]) -> int:
+    outlook = await controller.plan_for(event)
+    if isinstance(outlook, Refused):
+        output.error("".join(f"{NAME}: error: {notice}\n" for notice in outlook.notices))
+        output.error(f"{NAME}: allocation failure: {outlook.error}\n")
+        return exit_error(environment)
+    assert isinstance(outlook, Outlook)
+    if outlook.start_time is None:
+        output.error(f"{NAME}: allocation failure: {SlurmError(Errno.REQUESTED_NODE_CONFIG_UNAVAILABLE)}\n")
+        return exit_error(environment)
+    output.error(test_only_line(NAME, controller, event, outlook))
+    return 0
