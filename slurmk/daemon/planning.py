@@ -25,8 +25,8 @@ GATHER = 0.002
 SHORT = 0.02
 """A full plan that takes no longer than this many seconds needs no reaction before it."""
 
-REST = 0.5
-"""The pause after a full plan that took longer, as a share of that time."""
+REST = 1.0
+"""The pause after a full plan, as a share of the time that it took."""
 
 LONGEST_REST = 2.0
 
@@ -83,7 +83,7 @@ class Planning:
             await self._full_wanted.wait()
             self._full_wanted.clear()
             await self._guarded(self._plan)
-            if self._took > SHORT:
+            if self._took > GATHER:
                 await asyncio.sleep(min(REST * self._took, LONGEST_REST))
 
     async def _guarded(self, work: Callable[[], Awaitable[None]]) -> None:
@@ -95,10 +95,10 @@ class Planning:
             await asyncio.sleep(1.0)
 
     async def _plan(self) -> None:
+        began = time.monotonic()
         snapshot = self._snapshot()
         if snapshot is None:
             return
-        began = time.monotonic()
         made, plan = await asyncio.get_running_loop().run_in_executor(self._full, _full_plan, snapshot)
         self._took = time.monotonic() - began
         async with self._reacting:

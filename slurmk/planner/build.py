@@ -247,10 +247,10 @@ def _pending_rows(
         job = waiting.job
         known = old.get(job.job_id)
         row = known[1] if known is not None and known[0] is job else pending_row(job, partitions, site, cache)
-        new[job.job_id] = (job, row)
         startable = row.count if waiting.startable is None else min(row.count, waiting.startable)
         if startable != row.startable or waiting.held_reason is not row.held_reason or waiting.component_of != row.component_of:
             row = replace(row, startable=startable, held_reason=waiting.held_reason, component_of=waiting.component_of)
+        new[job.job_id] = (job, row)
         rows.append(row)
     cache.rows = new
     return tuple(rows)
