@@ -210,13 +210,14 @@ class Profile:
         self.cpus[:, first:last] += (self.pool_masks[:, nodes] * amounts[0]).sum(axis=1)[:, None]
         for copy in self._own_copies(first, last):
             self.free[copy][:, nodes] += amounts
-            mask = np.zeros(self.capacity.shape[1], dtype=np.bool_)
-            mask[nodes[(self.free[copy][:, nodes] >= capacity).all(axis=0)]] = True
-            segments = first + (self.copy[first:last] == copy).nonzero()[0]
-            rows = self.row[segments]
-            cleared = pack(mask) & self.used[rows] & ~self.taken[rows]
-            self.used[rows] &= ~cleared
-            self.idle[:, segments] += np.bitwise_count(self.pools[:, None] & cleared).sum(axis=2, dtype=np.int64)
+        copies, rows = self.copy[first:last], self.row[first:last]
+        resources = np.arange(len(self.capacity))
+        left = self.free[copies[:, None, None], resources[None, :, None], nodes[None, None, :]]
+        mask = np.zeros((last - first, 64 * self.words), dtype=np.bool_)
+        mask[:, nodes] = (left >= capacity).all(axis=1)
+        cleared = np.packbits(mask, axis=1, bitorder="little").view(np.uint64) & self.used[rows] & ~self.taken[rows]
+        self.used[rows] &= ~cleared
+        self.idle[:, first:last] += np.bitwise_count(self.pools[:, None] & cleared).sum(axis=2, dtype=np.int64)
 
     def take_licenses(self, first: int, last: int, amounts: IntArray) -> None:
         self.licenses[:, first:last] -= amounts[:, None]
