@@ -1,0 +1,65 @@
+"""scancel on both sides. Every case names jobs of its own situation, or ids that were never given out."""
+
+from __future__ import annotations
+
+from sides import Case
+
+HELD = (
+    "sbatch -H -J one --wrap 'sleep 1'",
+    "sbatch -H -J list -a 1-5 --wrap 'sleep 1'",
+    "sbatch -H -J two --wrap 'sleep 1'",
+)
+RUNNING = ("sbatch -J runs --wrap 'trap \"\" USR1; for i in $(seq 60); do sleep 1; done'",)
+RUNS = '[ "$(squeue -h -t R -n runs)" ]'
+
+_ALONE = (
+    "scancel",
+    "scancel abc",
+    "scancel 5x",
+    "scancel 0",
+    "scancel '38_[1'",
+    "scancel 38.batch",
+    "scancel 999999",
+    "scancel 999999_4",
+    "scancel 999999.0",
+    "scancel -v 999999",
+    "scancel -Q 999999",
+    "scancel -b 999999",
+    "scancel -f 999999",
+    "scancel -s KILL 999999",
+    "scancel -s foo 999999",
+    "scancel -s 0 999999",
+    "scancel -u nosuch 999999",
+    "scancel -t foo 999999",
+    "scancel -n nosuch 999999",
+    "scancel -v -n nosuch",
+    "scancel -Z",
+    "scancel -t",
+)
+_HELD = (
+    "scancel -s INT {0}",
+    "scancel -s INT {0} 999999",
+    "scancel {0}.0",
+    "scancel -v {1}_2",
+    "scancel -v {1}_7",
+    "scancel -s INT {1}_3",
+    "squeue -h -n one,list,two -o '%i %t'",
+    "scancel -v -n list",
+    "scancel -b {2}",
+    "scancel -s KILL -v {0}",
+    "squeue -h -n one,list,two -t all -o '%j %t'",
+)
+_STRANGER = ("scancel {0}", "scancel -v {0}", "scancel -s INT {0}", "scancel {0} 999999")
+_RUNNING = (
+    "scancel -v -s USR1 {0}",
+    "scancel -v -b -s USR1 {0}",
+    "scancel -v -n runs -s USR1",
+    "scancel -v {0}",
+)
+
+CASES = [
+    *(Case(command) for command in _ALONE),
+    *(Case(command, setup=HELD) for command in _HELD),
+    *(Case(command, setup=HELD[:2], user="alice") for command in _STRANGER),
+    *(Case(command, setup=RUNNING, until=RUNS) for command in _RUNNING),
+]
