@@ -5,12 +5,12 @@ from __future__ import annotations
 from sides import Case
 
 HELD = (
-    "sbatch -H -J one --wrap 'sleep 1'",
-    "sbatch -H -J list -a 1-5 --wrap 'sleep 1'",
-    "sbatch -H -J two --wrap 'sleep 1'",
+    "sbatch -H -J cmpone --wrap 'sleep 1'",
+    "sbatch -H -J cmplist -a 1-5 --wrap 'sleep 1'",
+    "sbatch -H -J cmptwo --wrap 'sleep 1'",
 )
-RUNNING = ("sbatch -J runs --wrap 'trap \"\" USR1; for i in $(seq 60); do sleep 1; done'",)
-RUNS = '[ "$(squeue -h -t R -n runs)" ]'
+RUNNING = ("sbatch -J cmpruns --wrap 'trap \"\" USR1; for i in $(seq 60); do sleep 1; done'",)
+RUNS = '[ "$(squeue -h -t R -n cmpruns)" ]'
 
 _ALONE = (
     "scancel",
@@ -43,17 +43,17 @@ _HELD = (
     "scancel -v {1}_2",
     "scancel -v {1}_7",
     "scancel -s INT {1}_3",
-    "squeue -h -n one,list,two -o '%i %t'",
-    "scancel -v -n list",
+    "squeue -h -n cmpone,cmplist,cmptwo -o '%i %t'",
+    "scancel -v -n cmplist",
     "scancel -b {2}",
     "scancel -s KILL -v {0}",
-    "squeue -h -n one,list,two -t all -o '%j %t'",
+    "squeue -h -n cmpone,cmplist,cmptwo -t all -o '%j %t'",
 )
 _STRANGER = ("scancel {0}", "scancel -v {0}", "scancel -s INT {0}", "scancel {0} 999999")
 _RUNNING = (
     "scancel -v -s USR1 {0}",
     "scancel -v -b -s USR1 {0}",
-    "scancel -v -n runs -s USR1",
+    "scancel -v -n cmpruns -s USR1",
     "scancel -v {0}",
 )
 
