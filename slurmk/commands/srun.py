@@ -187,7 +187,7 @@ def _no_step(job: Job, errno: Errno) -> OptionError:
     return OptionError(f"{NAME}: error: Unable to create step for job {job.job_id}: {SlurmError(errno)}", code=1)
 
 
-_FROM_OPTIONS = [
+_FROM_OPTIONS = (
     "overlap",
     "exact",
     "whole",
@@ -206,7 +206,7 @@ _FROM_OPTIONS = [
     "no_gres",
     "quiet",
     "verbose",
-]
+)
 """Settings that a step takes as they are."""
 
 _FROM_REQUEST = {
