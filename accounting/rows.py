@@ -126,8 +126,8 @@ job_values = attrgetter(*JOB_COLUMNS)
 step_values = attrgetter(*STEP_COLUMNS)
 
 
-def job_row(job: Job, db_index: int, requested: Requested, association_id: int, qos_id: int) -> JobRow:
-    """What accounting keeps of ``job`` as it is now."""
+def job_row(job: Job, db_index: int, requested: Requested, association_id: int, qos_id: int, reason: str) -> JobRow:
+    """What accounting keeps of ``job`` as it is now. ``reason`` is the last that it waited for."""
     request, owner, allocation = job.request, job.credentials, job.allocation
     ended = job.state.finished or bool(job.flags & REQUEUED)
     return JobRow(
@@ -153,10 +153,10 @@ def job_row(job: Job, db_index: int, requested: Requested, association_id: int, 
         job_name=text(job.name),
         state=job.state._value_,
         flags=job.flags._value_,
-        reason=job.reason._value_,
+        reason=reason,
         time_submit=job.submit_time,
         time_eligible=job.eligible_time,
-        time_start=job.start_time if job.state is not JobState.PENDING or ended else 0,
+        time_start=job.start_time if allocation else 0,
         time_end=job.end_time if ended else 0,
         time_suspended=job.suspend_time if job.state is JobState.SUSPENDED else 0,
         suspended_seconds=job.suspended_seconds,

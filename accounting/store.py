@@ -33,6 +33,7 @@ from slurmk.model.job import Job, JobFiles
 from slurmk.model.node import Node, Partition
 from slurmk.model.requested import Requests
 from slurmk.model.site import Site
+from slurmk.model.states import Reason
 
 T = TypeVar("T")
 Row = tuple[Any, ...]
@@ -53,7 +54,7 @@ class Recovered:
 class _Numbers:
     """The numbers given out: of live jobs' rows, of associations, of QOS; and the next of each."""
 
-    live: dict[int, tuple[int, int]] = field(default_factory=dict)  # job id -> (restart, db_index)
+    live: dict[int, tuple[int, int, str]] = field(default_factory=dict)  # job id -> (restart, db_index, last reason)
     associations: dict[tuple[str, str], int] = field(default_factory=dict)
     qos: dict[str, int] = field(default_factory=dict)
     next_db_index: int = 1
@@ -137,8 +138,9 @@ class Store:
 
     def _read_numbers(self, connection: Connection) -> None:
         numbers = _Numbers()
-        for job_id, restart, db_index in connection.exec_driver_sql("SELECT job_id, restart_count, db_index FROM live_job"):
-            numbers.live[job_id] = (restart, db_index)
+        live = "SELECT live_job.job_id, live_job.restart_count, db_index, reason FROM live_job JOIN job USING (db_index)"
+        for job_id, restart, db_index, reason in connection.exec_driver_sql(live):
+            numbers.live[job_id] = (restart, db_index, reason)
         for number, account, user in connection.exec_driver_sql("SELECT association_id, account, user_name FROM association"):
             numbers.associations[account, user] = number
         for number, name in connection.exec_driver_sql("SELECT qos_id, name FROM qos"):
@@ -199,6 +201,11 @@ class Store:
     def stored_files(self, job_id: int) -> JobFiles | None:
         """The same for sacct: of a job that is over, what is still kept."""
         return self._read(lambda connection: _files(connection, self._statements, job_id))
+
+    def qos_names(self) -> list[str]:
+        """QOS of which there are jobs, by number."""
+        rows = self._read(lambda connection: connection.exec_driver_sql("SELECT name FROM qos ORDER BY qos_id").all())
+        return [row[0] for row in rows]
 
     def jobs(self, query: JobQuery) -> list[JobRecord]:
         """The records that sacct shows for ``query``, in its order."""
@@ -267,7 +274,7 @@ class _Batch:
         self.numbers = numbers.fork()
         self.live: dict[int, Row] = {}
         self.forgotten: dict[int, None] = {}
-        self._jobs: dict[int, Job] = {}  # by db_index
+        self._jobs: dict[int, tuple[Job, str]] = {}  # by db_index; the reason it last waited for
         self._steps: dict[tuple[int, int], Row] = {}
         self._late_steps: list[SaveStep] = []
         self._files: list[Row] = []
@@ -287,29 +294,31 @@ class _Batch:
             or self._partitions
         )
 
-    def _db_index(self, job_id: int, restart: int) -> int | None:
-        """The row of that attempt, if it is the job's present one."""
+    def _present(self, job_id: int, restart: int) -> tuple[int, int, str] | None:
+        """What is known of that attempt, if it is the job's present one."""
         known = self.numbers.live.get(job_id)
         if known is None and job_id not in self.forgotten:
             known = self._known.live.get(job_id)
-        return known[1] if known is not None and known[0] == restart else None
+        return known if known is not None and known[0] == restart else None
 
     def add_job(self, effect: SaveJob) -> None:
         job = effect.job
-        db_index = self._db_index(job.job_id, job.restarts)
-        if db_index is None or effect.new:
-            db_index = self.numbers.next_db_index
+        present = None if effect.new else self._present(job.job_id, job.restarts)
+        if present is None:
+            present = (job.restarts, self.numbers.next_db_index, Reason.NONE._value_)
             self.numbers.next_db_index += 1
-            self.numbers.live[job.job_id] = (job.restarts, db_index)
-        self._jobs[db_index] = job
+        db_index = present[1]
+        reason = job.reason._value_ if job.allocation is None else present[2]
+        self.numbers.live[job.job_id] = (job.restarts, db_index, reason)
+        self._jobs[db_index] = (job, reason)
         self.live[job.job_id] = (job.job_id, job.array_job_id or job.job_id, job.restarts, db_index, job)
 
     def add_step(self, effect: SaveStep) -> None:
-        db_index = self._db_index(effect.step.job_id, effect.restart)
-        if db_index is None:
+        present = self._present(effect.step.job_id, effect.restart)
+        if present is None:
             self._late_steps.append(effect)
         else:
-            self._steps[db_index, effect.step.step_id] = step_values(step_row(effect.step, db_index))
+            self._steps[present[1], effect.step.step_id] = step_values(step_row(effect.step, present[1]))
 
     def forget(self, effect: ForgetJob) -> None:
         self.live.pop(effect.job_id, None)
@@ -357,8 +366,8 @@ class _Batch:
     def write(self, connection: Connection, statements: _Statements, kept_files: tuple[bool, bool]) -> None:
         """Everything, in the order that foreign keys ask for."""
         jobs = [
-            job_values(job_row(job, db_index, self._requests.of(job), self._association(job), self._qos(job.qos)))
-            for db_index, job in self._jobs.items()
+            job_values(job_row(job, db_index, self._requests.of(job), self._association(job), self._qos(job.qos), reason))
+            for db_index, (job, reason) in self._jobs.items()
         ]
         live = [(*row[:4], _json(row[4])) for row in self.live.values()]
         associations = [(number, *names) for names, number in self.numbers.associations.items()]
