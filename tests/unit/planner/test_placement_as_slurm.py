@@ -1,5 +1,7 @@
-"""The nodes and shares that a real Slurm 26.05 (select/cons_tres, CR_Core_Memory, topology/tree) gave on the reference
-cluster: n[1-4] of 8 CPUs and 4 GPUs below leaf1, n[5-8] of 16 CPUs below leaf2. Each row was seen there."""
+"""Nodes and shares on the reference cluster: n[1-4] of 8 CPUs and 4 GPUs below leaf1, n[5-8] of 16 CPUs below leaf2.
+
+The rows follow what a real Slurm 26.05 (select/cons_tres, CR_Core_Memory, topology/tree) was seen to choose, some of
+them adapted to another number of nodes or CPUs. tests/reference asks it again."""
 
 from __future__ import annotations
 
