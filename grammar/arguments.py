@@ -123,7 +123,7 @@ def _long(command: str, table: dict[str, Option], word: str, rest: deque[str]) -
     if option is None:
         candidates = [name for name in table if name.startswith(typed)]
         if not candidates:
-            raise GrammarError(f"{command}: unrecognized option '--{typed}'")
+            raise GrammarError(f"{command}: unrecognized option '{word}'")
         if len({id(table[name]) for name in candidates}) > 1:
             possibilities = " ".join(f"'--{name}'" for name in candidates)
             raise GrammarError(f"{command}: option '--{typed}' is ambiguous; possibilities: {possibilities}")
@@ -150,7 +150,8 @@ def _short(command: str, table: dict[str, Option], letters: str, rest: deque[str
         if option.argument is Argument.REQUIRED and not letters:
             if not rest:
                 raise GrammarError(f"{command}: option requires an argument -- '{letter}'")
-            letters = rest.popleft()
-        given.append(Given(option, letters or None))
+            given.append(Given(option, rest.popleft()))
+        else:
+            given.append(Given(option, letters or None))
         break
     return given

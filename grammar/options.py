@@ -83,11 +83,11 @@ class SubmissionOption(Option):
         """The fields that the option sets. Raises OptionError."""
         if not self.fields:
             return {}
-        if self.value is None or text is None:
+        if self.value is None or (text is None and self.status is not Status.REFUSED):
             found = self.alone
         else:
             try:
-                found = self.value(text, reading)
+                found = self.value(text or "", reading)
             except OptionError:
                 raise
             except GrammarError:
@@ -223,14 +223,18 @@ def _cores(text: str, reading: Reading) -> tuple[int | None, int | None, int | N
     return found[0], found[1], found[2]
 
 
+SWITCH_WAIT = 300
+"""Seconds that a job waits for its count of switches when it does not say (max_switch_wait)."""
+
+
 def _switches(text: str, reading: Reading) -> tuple[int, int | None]:
     """(switches, seconds): what is no time after the ``@`` is passed over."""
     count, _, wait = text.partition("@")
     switches = _whole(count, reading)
     try:
-        seconds = parse_duration_seconds(wait) if wait else None
+        seconds = parse_duration_seconds(wait) if wait else SWITCH_WAIT
     except GrammarError:
-        seconds = None
+        seconds = SWITCH_WAIT
     return switches, seconds
 
 

@@ -210,13 +210,13 @@ def _size(option: str) -> Translation:
 
 
 def _pbs_nodes(value: str) -> list[str]:
-    """``2:ppn=4`` is two nodes with four tasks each; names of nodes are asked for by name."""
+    """``2:ppn=4`` is two nodes for eight tasks; names of nodes are asked for by name."""
     count, *properties = value.split(":")
     words = [f"--nodes={count}"] if count.isascii() and count.isdigit() else [f"--nodelist={count}"]
     for item in properties:
         key, _, amount = item.partition("=")
-        if key == "ppn":
-            words.append(f"--ntasks-per-node={amount}")
+        if key == "ppn" and (count + amount).isascii() and (count + amount).isdigit() and len(count + amount) < 10:
+            words.append(f"--ntasks={int(count or 1) * int(amount or 1)}")
         elif key == "gpus":
             words.append(f"--gpus-per-node={amount}")
     return words
@@ -274,7 +274,7 @@ _LSF: dict[str, Translation] = {
     "n": _as("--ntasks"),
     "o": _as("--output"),
     "q": _as("--partition"),
-    "W": lambda value: [f"--time={value}:00" if value.count(":") == 1 else f"--time={value}"],
+    "W": _as("--time"),
     "x": _flag("--exclusive"),
 }
 

@@ -18,6 +18,7 @@ from slurmk.commands.submission import (
     Options,
     absolute,
     check_cluster,
+    check_values,
     credentials_of,
     exported,
     option_variables,
@@ -78,10 +79,11 @@ async def _run(call: Call, controller: Controller, output: Output) -> int:
     if answer is not None:
         output.write(answer)
         return 0
+    now = controller.now()
+    check_values(NAME, given, now)
     wrap = cast("str | None", first.get("wrap"))
     script = await _script(call, output, wrap, operands)
     directives = await _directives(script, operands, call, first, wrapped=wrap is not None)
-    now = controller.now()
     told = await _layers(call, given, now, directives)
     lead = told[0]
     quiet = bool(lead.get("quiet"))
@@ -259,11 +261,12 @@ def as_bytes(text: str) -> bytes:
 def _report(output: Output, accepted: Accepted, options: Options, cluster: str) -> None:
     job_id = accepted.job_ids[0]
     named = options.get("clusters")
+    if options.get("quiet"):
+        return
+    output.error("".join(f"{NAME}: {notice}\n" for notice in accepted.notices))
     if options.get("parsable"):
         output.write(f"{job_id};{cluster}\n" if named else f"{job_id}\n")
-        return
-    if not options.get("quiet"):
-        output.error("".join(f"{NAME}: {notice}\n" for notice in accepted.notices))
+    else:
         output.write(f"Submitted batch job {job_id} on cluster {cluster}\n" if named else f"Submitted batch job {job_id}\n")
 
 

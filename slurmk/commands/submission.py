@@ -8,13 +8,14 @@ for what each must say itself (OF_ONE_COMPONENT).
 from __future__ import annotations
 
 import pwd
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from typing import Any, cast
 
 from grammar.arguments import Given, parse_arguments
-from grammar.constraints import normalise_constraint
+from grammar.constraints import features_of, normalise_constraint, parse_constraint
 from grammar.errors import GrammarError
 from grammar.hostlist import compress, expand
 from grammar.options import COUNTED, OptionError, Reading, SubmissionOption, options_of, read_variable, variables_of
@@ -55,8 +56,8 @@ class Options:
 
     def take(self, row: SubmissionOption, found: Mapping[str, object], layer: str, text: str | None) -> None:
         """Add what an option set; a later layer replaces what an earlier one said."""
-        if MEMORY_FIELDS & found.keys():
-            self._forget_memory(layer)
+        if MEMORY_FIELDS & found.keys() and not self._memory_counts(layer):
+            return
         for name, value in found.items():
             if name in COUNTED:
                 self.values[name] = self.values.get(name, 0) + int(cast(int, value))
@@ -64,13 +65,18 @@ class Options:
                 self.values[name] = value
         self.said[row.name] = (layer, text)
 
-    def _forget_memory(self, layer: str) -> None:
-        """What the environment says of memory gives way to the command line, and what a script says to the environment."""
+    def _memory_counts(self, layer: str) -> bool:
+        """What the environment says of memory gives way to the script and to the command line."""
         for name, option in (("memory_per_node", "mem"), ("memory_per_cpu", "mem-per-cpu"), ("memory_per_tres", "mem-per-gpu")):
             before = self.said.get(option)
-            if before is not None and before[0] != layer and "environment" in (before[0], layer):
+            if before is None or before[0] == layer:
+                continue
+            if layer == "environment":
+                return False
+            if before[0] == "environment":
                 del self.said[option]
                 self.values.pop(name, None)
+        return True
 
     def next_component(self) -> Options:
         """What the next component of a het job starts from."""
@@ -163,6 +169,13 @@ def _take_given(command: str, options: Options, given: Iterable[Given], now: flo
         options.take(row, row.read(one.value, Reading(command, row.name, now)), layer, one.value)
 
 
+def check_values(command: str, given: Iterable[Sequence[Given]], now: float) -> None:
+    """Refuse a command line for its values, before anything else is looked at. Raises OptionError."""
+    scratch = Options()
+    for component in given:
+        _take_given(command, scratch, component, now, "command line")
+
+
 def verbose_lines(command: str, options: Options) -> list[str]:
     """What ``-v`` lists: the options that were said."""
     rule = f"{command}: -------------------- --------------------"
@@ -192,11 +205,12 @@ def request_of(command: str, options: Options, call: Call) -> Checked:
     warnings: list[str] = []
     _hosts(command, values)
     _task_resources(command, values)
+    if "extra-node-info" in options.said and values.get("tasks") is None:
+        values["tasks"] = _tasks_of_layout(values)
     warnings += _sizes(command, values)
     warnings += _specialised_cores(command, values)
     _ports(command, values)
-    if values.get("constraints"):
-        values["constraints"] = normalise_constraint(values["constraints"])
+    _features(command, values)
     if values.get("memory_per_cpu") == 0:
         values["memory_per_node"] = values.pop("memory_per_cpu")
     directory = absolute(values.get("current_working_directory") or call.directory, call.directory)
@@ -206,6 +220,8 @@ def request_of(command: str, options: Options, call: Call) -> Checked:
             values[name] = stream_file(values[name], directory)
     if "immediate" in values:
         values["immediate"] = True
+    if values.get("reboot"):
+        values.setdefault("shared", "none")
     if values.get("mail_type") and not values.get("mail_user"):
         values["mail_user"] = call.caller.user_name
     request = JobRequest(**{name: value for name, value in values.items() if name in REQUEST_FIELDS and value is not None})
@@ -234,6 +250,25 @@ def _check_exclusions(command: str, options: Options) -> None:
         raise _fatal(command, "--exclusive and --oversubscribe options are mutually exclusive")
     if "gpus-per-node" in said and "gpu" in (said.get("gres", ("", ""))[1] or ""):
         raise _fatal(command, "--gpus-per-node and --gres=gpu are mutually exclusive.")
+
+
+def _features(command: str, values: dict[str, Any]) -> None:
+    """Refuse expressions without meaning; whether nodes have the features is for the controller to say."""
+    text = values.get("constraints")
+    if text:
+        values["constraints"] = text = normalise_constraint(text)
+    try:
+        tree = parse_constraint(text or "")
+    except GrammarError as error:
+        raise _not_submitted(command, str(error)) from None
+    batch = values.get("batch_features")
+    if batch and not set(batch.replace("&", ",").replace("|", ",").split(",")) <= set(features_of(tree)):
+        raise _not_submitted(command, "Job --batch option is invalid or not a subset of --constraint")
+    if values.get("tres_bind") and not _TRES_BIND.match(values["tres_bind"]):
+        raise _not_submitted(command, "Invalid Trackable RESource (TRES) specification")
+
+
+_TRES_BIND = re.compile(r"gres/[\w/]+:")
 
 
 def _hosts(command: str, values: dict[str, Any]) -> None:
@@ -315,12 +350,27 @@ def _tasks_per_gpu(command: str, values: dict[str, Any]) -> None:
         raise _error(command, line, "Invalid generic resource (gres) specification")
 
 
+OTHER_TRES = frozenset(("cpu", "mem", "node", "billing", "license", "energy", "gres"))
+"""Names that are TRES but never GRES."""
+
+
 def _check_gres(command: str, values: dict[str, Any]) -> None:
     gpus = any(values.get(name) for name in ("tres_per_job", "tres_per_node", "tres_per_socket", "tres_per_task"))
+    names = [word.removeprefix("gres/").partition(":")[0] for word in (values.get("tres_per_node") or "").split(",")]
+    if any(name in OTHER_TRES for name in names):
+        raise _error(command, "Invalid generic resource (gres) specification")
     memory = values.get("memory_per_tres")
     if memory and not gpus:
         line = f"Requested mem_per_tres={memory} but did not request any GPU."
         raise _error(command, line, "Invalid generic resource (gres) specification")
+
+
+def _tasks_of_layout(values: Mapping[str, Any]) -> int:
+    """``-B`` alone asks for as many tasks as the sockets, cores and threads that it names."""
+    tasks = 1
+    for name in ("sockets_per_node", "cores_per_socket", "threads_per_core"):
+        tasks *= values.get(name) or 1
+    return tasks
 
 
 def _sizes(command: str, values: dict[str, Any]) -> list[str]:
@@ -329,10 +379,14 @@ def _sizes(command: str, values: dict[str, Any]) -> list[str]:
     tasks, per_node = values.get("tasks"), values.get("tasks_per_node")
     least, most = values.get("minimum_nodes"), values.get("maximum_nodes")
     said = least is not None
-    if not said and required:
+    if not (said or required or tasks or values.get("cpus_per_task") or values.get("tasks_per_core")):
+        least = most = 1
+    elif not said and required:
         least = most = required
         if tasks is not None and tasks > required:
-            most = None
+            most = tasks
+    elif not said and tasks:
+        least, most = 1, tasks
     if tasks is not None and per_node:
         needed = -(-tasks // per_node)
         if not said and not required:
@@ -370,14 +424,13 @@ def _check_lengths(command: str, request: JobRequest) -> None:
     for name in REQUEST_FIELDS:
         value = getattr(request, name)
         if isinstance(value, str) and len(value) > LONGEST_TEXT and len(value) > LONG_TEXTS.get(name, LONGEST_TEXT):
-            raise OptionError(_too_long(command), code=1)
+            raise _not_submitted(command, "Pathname of a file, directory or other parameter too long")
 
 
-def _too_long(command: str) -> str:
-    before = {"sbatch": "Batch job submission failed", "srun": "Unable to allocate resources"}.get(
-        command, "Job submit/allocate failed"
-    )
-    return f"{command}: error: {before}: Pathname of a file, directory or other parameter too long"
+def _not_submitted(command: str, reason: str) -> OptionError:
+    """A refusal in the words in which the command reports those of the controller."""
+    before = {"sbatch": "Batch job submission failed", "srun": "Unable to allocate resources"}
+    return OptionError(f"{command}: error: {before.get(command, 'Job submit/allocate failed')}: {reason}", code=1)
 
 
 def absolute(path: str, directory: str) -> str:
