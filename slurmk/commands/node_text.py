@@ -1,0 +1,131 @@
+"""What sinfo and scontrol print of a node: its condition, what jobs hold there, and the texts for it."""
+
+from __future__ import annotations
+
+import pwd
+from collections.abc import Iterable
+from functools import lru_cache
+
+from grammar.hostlist import expand, fold
+from slurmk.core.machine import Machine
+from slurmk.model.job import GresShare, Job
+from slurmk.model.node import GresCapacity, Node
+from slurmk.model.node_states import Condition, condition_of
+from slurmk.model.states import JobFlag, NodeState
+
+
+class NodeView:
+    """One node as it is now. Jobs that are ending hold nothing any more but make it completing, as in Slurm."""
+
+    __slots__ = ("condition", "cpus_used", "index", "jobs", "memory_used", "node")
+
+    def __init__(self, machine: Machine, node: Node, index: int, *, planned: bool = False) -> None:
+        self.node = node
+        self.index = index
+        usage = machine.node_usage(node.name)
+        self.jobs: tuple[Job, ...] = ()
+        self.cpus_used, self.memory_used = usage.cpus, usage.memory
+        if usage.jobs:
+            self.jobs = tuple(job for job in machine.jobs_of_node(node.name) if not job.flags & JobFlag.COMPLETING)
+        if usage.completing:
+            self.cpus_used, self.memory_used = self._held()
+        if usage.whole - usage.completing:
+            self.cpus_used = node.cpus
+        self.condition: Condition = condition_of(
+            node, cpus_used=self.cpus_used, completing=bool(usage.completing), planned=planned
+        )
+
+    def _held(self) -> tuple[int, int]:
+        shares = [
+            share for job in self.jobs if job.allocation for share in job.allocation.shares if share.node == self.node.name
+        ]
+        return min(sum(share.cpus for share in shares), self.node.cpus), sum(share.memory for share in shares)
+
+    @property
+    def gres_shares(self) -> list[GresShare]:
+        """What running jobs hold of the node's GRES."""
+        return [
+            gres
+            for job in self.jobs
+            if job.allocation
+            for share in job.allocation.shares
+            if share.node == self.node.name
+            for gres in share.gres
+        ]
+
+    @property
+    def gres_used(self) -> str | None:
+        """``gpu:a100:1(IDX:0)``; None without GRES."""
+        if not self.node.gres:
+            return None
+        shares = self.gres_shares
+        return ",".join(_gres_used(capacity, shares) for capacity in self.node.gres)
+
+    @property
+    def reason_known(self) -> bool:
+        """True when an administrator or a failure closed the node or said why."""
+        return bool(self.node.reason) or self.condition.closed
+
+    @property
+    def reason_user(self) -> str:
+        return user_name(self.node.reason_user_id) if self.reason_known else "Unknown"
+
+
+def _gres_used(capacity: GresCapacity, shares: Iterable[GresShare]) -> str:
+    mine = [share for share in shares if share.name == capacity.name and share.type in ("", capacity.type)]
+    label = f"{capacity.name}:{capacity.type}" if capacity.type else capacity.name
+    text = f"{label}:{sum(share.count for share in mine)}"
+    if not capacity.files:
+        return text
+    indices = sorted({index for share in mine for index in share.indices})
+    return f"{text}(IDX:{number_list(indices) or 'N/A'})"
+
+
+def number_list(numbers: Iterable[int]) -> str:
+    """``0-2,5``."""
+    text = fold(str(number) for number in numbers)
+    return text.strip("[]")
+
+
+def gres_text(gres: Iterable[GresCapacity]) -> str | None:
+    """``gpu:a100:4``; None without GRES."""
+    parts = [f"{each.name}:{each.type}:{each.count}" if each.type else f"{each.name}:{each.count}" for each in gres]
+    return ",".join(parts) or None
+
+
+def features_text(features: Iterable[str]) -> str | None:
+    return ",".join(features) or None
+
+
+@lru_cache(maxsize=1024)
+def user_name(user_id: int) -> str:
+    """A user's name, or the number of one that has none."""
+    try:
+        return pwd.getpwuid(user_id).pw_name
+    except (KeyError, OverflowError):
+        return str(user_id)
+
+
+def views(machine: Machine, *, future: bool = False) -> dict[str, NodeView]:
+    """Every node by name, in configuration order; those of state FUTURE only when asked for."""
+    nodes = [(index, node) for index, node in enumerate(machine.nodes.values())]
+    shown = [(index, node) for index, node in nodes if future or node.state is not NodeState.FUTURE]
+    planned = _planned(machine)
+    return {node.name: NodeView(machine, node, index, planned=node.name in planned) for index, node in shown}
+
+
+def _planned(machine: Machine) -> frozenset[str]:
+    """Nodes that are kept for jobs that wait, as the last plan has it."""
+    found: set[str] = set()
+    total = len(machine.nodes)
+    for outlook in machine.outlooks.values():
+        if outlook.start_time is not None:
+            found.update(outlook.nodes)
+            if len(found) >= total:
+                break
+    return frozenset(found)
+
+
+def wanted_nodes(text: str) -> set[str]:
+    """The nodes of ``--nodes``. Raises HostlistError."""
+    return set(expand(text))
