@@ -12,7 +12,6 @@ from operator import attrgetter
 
 from grammar.arrays import format_tasks
 from grammar.hostlist import compress
-from grammar.sizes import format_memory
 from slurmk.model import serial
 from slurmk.model.job import Allocation, Job, Step, Usage
 from slurmk.model.requested import Requested
@@ -202,7 +201,7 @@ REQUEUED = 0x400
 def step_row(step: Step, db_index: int) -> StepRow:
     """What accounting keeps of ``step`` as it is now."""
     amounts = f"cpu={step.cpus}" + (f",{step.gres}" if step.gres else "")
-    amounts += (f",mem={format_memory(step.memory)}" if step.memory else "") + f",node={len(step.nodes) or 1}"
+    amounts += (f",mem={step.memory}M" if step.memory else "") + f",node={len(step.nodes) or 1}"
     return StepRow(
         db_index=db_index,
         step_id=step.step_id,
@@ -242,10 +241,8 @@ def text(value: str | None) -> str:
 
 
 def tres_text(amounts: dict[str, int]) -> str:
-    """``billing=4,cpu=4,mem=400M,node=2``: by name, as sacct prints them. Memory is MiB."""
-    return ",".join(
-        f"{name}={format_memory(amount) if name == 'mem' else amount}" for name, amount in sorted(amounts.items()) if amount
-    )
+    """``billing=4,cpu=4,mem=4096M,node=2``: by name, as sacct prints them but for larger units. Memory is MiB."""
+    return ",".join(f"{name}={f'{amount}M' if name == 'mem' else amount}" for name, amount in sorted(amounts.items()) if amount)
 
 
 def _allocated_tres(allocation: Allocation) -> str:

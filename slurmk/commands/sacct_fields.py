@@ -1,0 +1,636 @@
+"""sacct's fields: what each prints of a job's record and of a step's, and how wide (sacct(1), --helpformat).
+
+A field that slurmk has no data for prints what Slurm prints when it has none, which mostly is nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from accounting.queries import JobRecord
+from accounting.rows import StepRow
+from grammar.errors import GrammarError
+from grammar.patterns import PatternValues, expand_pattern
+from grammar.sizes import format_memory, format_size
+from grammar.times import format_elapsed, format_time
+from slurmk.commands.job_text import EXCLUSIVE, STEP_NAMES, exit_code_text
+from slurmk.model.job import BATCH_STEP, Usage
+from slurmk.model.site import Site
+from slurmk.model.states import INFINITE, NO_VALUE, JobFlag, JobState
+
+UNITS = "KMGTP"
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How values are printed: at which moment, in which unit of memory, within which times, with which patterns expanded."""
+
+    site: Site
+    now: int
+    convert: bool = True
+    unit: str = ""  # of UNITS; empty: the one that fits
+    earliest: int = 0  # --truncate
+    latest: int = 0
+    expand_patterns: bool = False
+
+    @property
+    def stored(self) -> frozenset[str]:
+        """What AccountingStoreFlags keeps."""
+        return frozenset(self.site.parameters.get("AccountingStoreFlags", "").lower().split(","))
+
+
+class Line:
+    """One line of sacct: a job's record, or one step of it. Each method is one value of it as text."""
+
+    __slots__ = ("_usage", "job", "manner", "record", "step")
+
+    def __init__(self, record: JobRecord, step: StepRow | None, manner: Manner) -> None:
+        self.record = record
+        self.job = record.job
+        self.step = step
+        self.manner = manner
+        self._usage: Usage | None = None
+
+    # ------------------------------------------------------------------------------------------ identity
+
+    def job_id(self) -> str:
+        job = self.job
+        if job.array_tasks:
+            text = f"{job.array_job_id}_[{job.array_tasks}]"
+        elif job.array_task_id is not None:
+            text = f"{job.array_job_id}_{job.array_task_id}"
+        elif job.het_job_id:
+            text = f"{job.het_job_id}+{job.het_job_offset}"
+        else:
+            text = str(job.job_id)
+        return text + self._step_suffix()
+
+    def job_id_raw(self) -> str:
+        return str(self.job.job_id) + self._step_suffix()
+
+    def _step_suffix(self) -> str:
+        return f".{STEP_NAMES.get(self.step.step_id, self.step.step_id)}" if self.step else ""
+
+    def name(self) -> str:
+        return self.step.step_name if self.step else self.job.job_name
+
+    def db_index(self) -> str:
+        return str(self.job.db_index)
+
+    def cluster(self) -> str:
+        return self.manner.site.cluster_name
+
+    def energy(self) -> str:
+        if self.step is None and self.job.time_start and all(step.step_id == BATCH_STEP for step in self.record.steps):
+            return ""
+        return "0"
+
+    # ------------------------------------------------------------------------------------------ state
+
+    def state(self) -> str:
+        if self.step is None:
+            for flag in (JobFlag.REQUEUED, JobFlag.RESIZING):
+                if self.job.flags & flag:
+                    return flag.name or ""
+        row = self.step or self.job
+        name = JobState(row.state).name if row.state in _STATES else str(row.state)
+        by = row.killed_by if row.state == JobState.CANCELLED else None
+        return name if by is None else f"{name} by {by}"
+
+    def exit_code(self) -> str:
+        return exit_code_text((self.step or self.job).exit_code)
+
+    def derived_exit_code(self) -> str:
+        return exit_code_text(self.job.derived_exit_code)
+
+    def flags(self) -> str:
+        if not self.job.time_start:
+            return "StartReceived"
+        return "SchedMain,StartReceived" if self.job.batch else "SchedSubmit,StartReceived"
+
+    # ------------------------------------------------------------------------------------------ times
+
+    def _start(self) -> int:
+        start = (self.step or self.job).time_start
+        return max(start, self.manner.earliest) if start else 0
+
+    def _end(self) -> int:
+        end, latest = (self.step or self.job).time_end, self.manner.latest
+        return min(end, latest) if end and latest else end
+
+    def start(self) -> str:
+        return format_time(self._start(), absent="None" if self.step is None and self.job.time_end else "Unknown")
+
+    def end(self) -> str:
+        return format_time(self._end())
+
+    def submit(self) -> str:
+        return format_time(self.step.time_start if self.step else self.job.time_submit)
+
+    def eligible(self) -> str:
+        return format_time(self.step.time_start if self.step else self.job.time_eligible)
+
+    def seconds(self) -> int:
+        """How long it has run, without those it was suspended for."""
+        start = self._start()
+        if not start:
+            return 0
+        end = self._end() or (0 if self.step else self.job.time_suspended) or self.manner.latest or self.manner.now
+        return max(0, end - start - (0 if self.step else self.job.suspended_seconds))
+
+    def elapsed(self) -> str:
+        return format_elapsed(self.seconds(), padded=True)
+
+    def elapsed_raw(self) -> str:
+        return str(self.seconds())
+
+    def cpu_time(self) -> str:
+        return format_elapsed(self.seconds() * self._cpus(), padded=True)
+
+    def cpu_time_raw(self) -> str:
+        return str(self.seconds() * self._cpus())
+
+    def _planned(self) -> int:
+        job = self.job
+        if not job.time_eligible:
+            return 0
+        return (job.time_start or job.time_end or self.manner.now) - job.time_eligible
+
+    def planned(self) -> str:
+        return format_elapsed(self._planned(), padded=True)
+
+    def planned_cpu(self) -> str:
+        return format_elapsed(self._planned() * self.job.cpus_requested, padded=True)
+
+    def planned_cpu_raw(self) -> str:
+        return str((self._planned() * self.job.cpus_requested) & 0xFFFFFFFF)
+
+    def suspended(self) -> str:
+        job = self.job
+        since = self.manner.now - job.time_suspended if job.time_suspended else 0
+        return format_elapsed(job.suspended_seconds + since, padded=True)
+
+    def time_limit(self) -> str:
+        limit = self.job.time_limit
+        return _LIMIT_WORDS.get(limit) or format_elapsed(limit * 60, padded=True)
+
+    def time_limit_raw(self) -> str:
+        return _LIMIT_WORDS.get(self.job.time_limit) or str(self.job.time_limit)
+
+    def user_cpu(self) -> str:
+        return _cpu_text(self._cpu_microseconds()[0])
+
+    def system_cpu(self) -> str:
+        return _cpu_text(self._cpu_microseconds()[1])
+
+    def total_cpu(self) -> str:
+        return _cpu_text(sum(self._cpu_microseconds()))
+
+    def _cpu_microseconds(self) -> tuple[int, int]:
+        steps = (self.step,) if self.step else self.record.steps
+        return sum(step.user_cpu for step in steps), sum(step.system_cpu for step in steps)
+
+    # ------------------------------------------------------------------------------------------ size
+
+    def _cpus(self) -> int:
+        return self.step.cpus if self.step else self.job.cpus_allocated
+
+    def cpus(self) -> str:
+        return str(self._cpus())
+
+    def cpus_requested(self) -> str:
+        return str(self.step.cpus if self.step else self.job.cpus_requested)
+
+    def nodes_allocated(self) -> str:
+        return str(self.step.nodes if self.step else self.job.nodes_allocated)
+
+    def nodes_requested(self) -> str:
+        return str(self.step.nodes if self.step else self.job.nodes_requested)
+
+    def nodes(self) -> str:
+        return str(self.step.nodes if self.step else self.job.nodes_allocated or self.job.nodes_requested)
+
+    def node_list(self) -> str:
+        return (self.step or self.job).node_list or "None assigned"
+
+    def tasks(self) -> str:
+        return str(self.step.tasks) if self.step else ""
+
+    def tres_allocated(self) -> str:
+        return self._tres((self.step or self.job).tres_allocated)
+
+    def tres_requested(self) -> str:
+        return self._tres(self.job.tres_requested)
+
+    def memory_requested(self) -> str:
+        match = _MEMORY.search(self.job.tres_requested)
+        return self._mebibytes(int(match[2])) if match else "0"
+
+    def _tres(self, text: str) -> str:
+        return _MEMORY.sub(lambda match: f"{match[1]}mem={self._mebibytes(int(match[2]))}", text)
+
+    def _mebibytes(self, number: int) -> str:
+        if self.manner.unit:
+            return _in_unit(number << 20, self.manner.unit)
+        return format_memory(number) if self.manner.convert else f"{number}M"
+
+    def _bytes(self, number: int) -> str:
+        if self.manner.unit:
+            return _in_unit(number, self.manner.unit)
+        if not self.manner.convert or number % 1024 or not number:
+            return str(number)
+        return format_size(number // 1024, "K")
+
+    def _disk(self, number: int) -> str:
+        if not number:
+            return "0"
+        if self.manner.unit:
+            return _in_unit(number, self.manner.unit)
+        amount, unit = number / (1 << 20), "M"
+        while amount >= 1024 and unit != "P" and self.manner.convert:
+            amount, unit = amount / 1024, UNITS[UNITS.index(unit) + 1]
+        return f"{amount:.2f}{unit}"
+
+    def layout(self) -> str:
+        return (self.step.layout.capitalize() or "Unknown") if self.step else ""
+
+    def frequency(self) -> str:
+        return "0" if self.step and self.step.step_id == BATCH_STEP else "Unknown"
+
+    def exclusive(self) -> str:
+        return EXCLUSIVE.get(self.job.exclusive, "NO")
+
+    def oversubscribe(self) -> str:
+        return "YES" if self.job.oversubscribe else "NO"
+
+    # ------------------------------------------------------------------------------------------ usage
+
+    def usage(self) -> Usage | None:
+        """The step's, once it is over."""
+        if self.step is None or not self.step.usage or self.step.state in (JobState.PENDING, JobState.RUNNING):
+            return None
+        if self._usage is None:
+            self._usage = self.step.measured
+        return self._usage
+
+    def usage_in_average(self) -> str:
+        found = self.usage()
+        if found is None:
+            return ""
+        return self._usage_text(
+            found.average_cpu, found.average_disk_read, found.average_rss, found.average_pages, found.average_vsize
+        )
+
+    def usage_in_total(self) -> str:
+        found = self.usage()
+        if found is None or self.step is None:
+            return ""
+        tasks, cpu = self.step.tasks, found.user_cpu + found.system_cpu
+        return self._usage_text(
+            cpu,
+            found.average_disk_read * tasks,
+            found.average_rss * tasks,
+            found.average_pages * tasks,
+            found.average_vsize * tasks,
+        )
+
+    def _usage_text(self, cpu: int, disk: int, rss: int, pages: int, vsize: int) -> str:
+        time = format_elapsed(cpu // 1_000_000, padded=True)
+        memory, virtual = self._bytes(rss), self._bytes(vsize)
+        return f"cpu={time},energy=0,fs/disk={disk},mem={memory},pages={pages},vmem={virtual}"
+
+    def usage_out_average(self) -> str:
+        found = self.usage()
+        return "" if found is None else f"energy=0,fs/disk={found.average_disk_write}"
+
+    def usage_out_maximum(self) -> str:
+        found = self.usage()
+        return "" if found is None else f"energy=0,fs/disk={found.maximum_disk_write}"
+
+    def usage_out_total(self) -> str:
+        found = self.usage()
+        return "" if found is None or self.step is None else f"energy=0,fs/disk={found.average_disk_write * self.step.tasks}"
+
+    # ------------------------------------------------------------------------------------------ files and words
+
+    def standard_input(self) -> str:
+        return self._file(self.job.standard_input, "/dev/null") if self.job.batch else ""
+
+    def standard_output(self) -> str:
+        of_array = self.job.array_job_id or self.job.array_tasks
+        return self._file(self.job.standard_output, "slurm-%A_%a.out" if of_array else "slurm-%j.out") if self.job.batch else ""
+
+    def standard_error(self) -> str:
+        return self._file(self.job.standard_error, "") if self.job.batch else ""
+
+    def _file(self, pattern: str, otherwise: str) -> str:
+        job = self.job
+        text = _absolute(pattern, job.work_directory) if pattern else otherwise
+        if not text or not self.manner.expand_patterns:
+            return text
+        values = PatternValues(
+            job_id=job.job_id,
+            array_job_id=job.array_job_id,
+            array_task_id=job.array_task_id,
+            job_name=job.job_name,
+            user_name=job.user_name,
+        )
+        try:
+            return expand_pattern(_absolute(text, job.work_directory), values)
+        except GrammarError:
+            return text
+
+    def submit_line(self) -> str:
+        return self.step.submit_line if self.step else self.job.submit_line
+
+    def comment(self) -> str:
+        return self.job.comment if "job_comment" in self.manner.stored else ""
+
+    def extra(self) -> str:
+        return self.job.extra if "job_extra" in self.manner.stored else ""
+
+
+_STATES = frozenset(JobState)
+_LIMIT_WORDS = {INFINITE: "UNLIMITED", NO_VALUE: "Partition_Limit"}
+_MEMORY = re.compile(r"(\A|,)mem=(\d+)M", re.ASCII)
+
+
+def _absolute(path: str, directory: str) -> str:
+    return path if path.startswith("/") or not directory else f"{directory.rstrip('/')}/{path}"
+
+
+def _in_unit(number: int, unit: str) -> str:
+    """Bytes in that unit, with two decimals where it is no whole number of them."""
+    factor = 1 << 10 * (UNITS.index(unit) + 1)
+    whole, rest = divmod(number, factor)
+    return f"{number / factor:.2f}{unit}" if rest else f"{whole}{unit}"
+
+
+def _cpu_text(microseconds: int) -> str:
+    """``00:00:00``, ``00:01.500`` (minutes, seconds), ``01:02:03``, ``1-02:03:04``: fractions only below an hour."""
+    seconds, fraction = divmod(microseconds, 1_000_000)
+    if fraction and seconds < 3600:
+        return f"{seconds // 60:02}:{seconds % 60:02}.{fraction // 1000:03}"
+    return format_elapsed(seconds, padded=True)
+
+
+# ------------------------------------------------------------------------------------------------ the table
+
+Value = Callable[[Line], str]
+
+
+@dataclass(frozen=True, slots=True)
+class OutputField:
+    """A row: its name, width (negative: to the left), what it prints of a job and of a step (None: nothing)."""
+
+    name: str
+    width: int
+    job: Value | None = None
+    step: Value | None = None
+
+    def text(self, line: Line) -> str:
+        value = self.job if line.step is None else self.step
+        return value(line) if value is not None else ""
+
+
+def _both(name: str, width: int, value: Value) -> OutputField:
+    return OutputField(name, width, value, value)
+
+
+def _column(name: str, width: int, column: str) -> OutputField:
+    """A column of the job's row, on the job's line only."""
+    return OutputField(name, width, lambda line: str(getattr(line.job, column)))
+
+
+def _shared(name: str, width: int, column: str) -> OutputField:
+    """A column of the job's row, on its steps' lines as well."""
+    return _both(name, width, lambda line: str(getattr(line.job, column)))
+
+
+def _measured(name: str, width: int, value: Callable[[Line, Usage], str]) -> OutputField:
+    """A value of a step's usage."""
+
+    def text(line: Line) -> str:
+        usage = line.usage()
+        return "" if usage is None else value(line, usage)
+
+    return OutputField(name, width, None, text)
+
+
+def _of_usage(name: str, width: int, attribute: str) -> OutputField:
+    return _measured(name, width, lambda line, usage: str(getattr(usage, attribute)))
+
+
+def _bytes_of(name: str, width: int, attribute: str) -> OutputField:
+    return _measured(name, width, lambda line, usage: line._bytes(getattr(usage, attribute)))
+
+
+def _disk_of(name: str, width: int, attribute: str) -> OutputField:
+    return _measured(name, width, lambda line, usage: line._disk(getattr(usage, attribute)))
+
+
+def _seconds_of(name: str, width: int, attribute: str) -> OutputField:
+    return _measured(name, width, lambda line, usage: format_elapsed(getattr(usage, attribute) // 1_000_000, padded=True))
+
+
+def _constant(name: str, width: int, job: str = "", step: str = "") -> OutputField:
+    """A field that slurmk has no data for."""
+    return OutputField(name, width, (lambda line: job) if job else None, (lambda line: step) if step else None)
+
+
+FIELDS: tuple[OutputField, ...] = (
+    _shared("Account", 10, "account"),
+    _column("AdminComment", 15, "admin_comment"),
+    _both("AllocCPUS", 10, Line.cpus),
+    _both("AllocNodes", 10, Line.nodes_allocated),
+    _both("AllocTRES", 10, Line.tres_allocated),
+    _shared("AssocID", 7, "association_id"),
+    _seconds_of("AveCPU", 10, "average_cpu"),
+    _constant("AveCPUFreq", 10, step="0"),
+    _disk_of("AveDiskRead", 14, "average_disk_read"),
+    _disk_of("AveDiskWrite", 14, "average_disk_write"),
+    _of_usage("AvePages", 10, "average_pages"),
+    _bytes_of("AveRSS", 10, "average_rss"),
+    _bytes_of("AveVMSize", 10, "average_vsize"),
+    _constant("BlockID", 16),
+    _both("Cluster", 10, Line.cluster),
+    OutputField("Comment", 14, Line.comment),
+    _column("Constraints", 19, "constraints"),
+    _both("ConsumedEnergy", 14, Line.energy),
+    _both("ConsumedEnergyRaw", 17, Line.energy),
+    _column("Container", 19, "container"),
+    _both("CPUTime", 10, Line.cpu_time),
+    _both("CPUTimeRAW", 10, Line.cpu_time_raw),
+    _both("DBIndex", -21, Line.db_index),
+    OutputField("DerivedExitCode", 15, Line.derived_exit_code),
+    _both("Elapsed", 10, Line.elapsed),
+    _both("ElapsedRaw", 10, Line.elapsed_raw),
+    _both("Eligible", 19, Line.eligible),
+    _both("End", 19, Line.end),
+    OutputField("Exclusive", 14, Line.exclusive),
+    _both("ExitCode", 8, Line.exit_code),
+    OutputField("Extra", 14, Line.extra),
+    _column("FailedNode", 8, "failed_node"),
+    OutputField("Flags", 19, Line.flags),
+    _column("GID", 6, "group_id"),
+    _column("Group", 9, "group_name"),
+    _both("JobID", -12, Line.job_id),
+    _both("JobIDRaw", -12, Line.job_id_raw),
+    _both("JobName", 10, Line.name),
+    _both("Layout", 9, Line.layout),
+    _column("Licenses", 10, "licenses"),
+    _disk_of("MaxDiskRead", 12, "maximum_disk_read"),
+    _constant("MaxDiskReadNode", 15),
+    _constant("MaxDiskReadTask", 15),
+    _disk_of("MaxDiskWrite", 12, "maximum_disk_write"),
+    _constant("MaxDiskWriteNode", 16),
+    _constant("MaxDiskWriteTask", 16),
+    _of_usage("MaxPages", 8, "maximum_pages"),
+    _constant("MaxPagesNode", 12),
+    _constant("MaxPagesTask", 14),
+    _bytes_of("MaxRSS", 10, "maximum_rss"),
+    _of_usage("MaxRSSNode", 10, "maximum_rss_node"),
+    _of_usage("MaxRSSTask", 10, "maximum_rss_task"),
+    _bytes_of("MaxVMSize", 10, "maximum_vsize"),
+    _of_usage("MaxVMSizeNode", 14, "maximum_vsize_node"),
+    _of_usage("MaxVMSizeTask", 14, "maximum_vsize_task"),
+    _column("McsLabel", 12, "mcs_label"),
+    _seconds_of("MinCPU", 10, "minimum_cpu"),
+    _of_usage("MinCPUNode", 10, "minimum_cpu_node"),
+    _of_usage("MinCPUTask", 10, "minimum_cpu_task"),
+    _both("NCPUS", 10, Line.cpus),
+    _both("NNodes", 8, Line.nodes),
+    _both("NodeList", 15, Line.node_list),
+    _both("NTasks", 8, Line.tasks),
+    _shared("OriginalSLUID", 14, "sluid"),
+    OutputField("OverSubscribe", 14, Line.oversubscribe),
+    _column("Partition", 10, "partition"),
+    OutputField("Planned", 10, Line.planned),
+    OutputField("PlannedCPU", 10, Line.planned_cpu),
+    OutputField("PlannedCPURAW", 13, Line.planned_cpu_raw),
+    _column("Priority", 10, "priority"),
+    _column("QOS", 10, "qos"),
+    _column("QOSRAW", 6, "qos_id"),
+    _column("QOSREQ", 10, "qos_requested"),
+    _column("Reason", 22, "reason"),
+    _both("ReqCPUFreq", 10, Line.frequency),
+    _both("ReqCPUFreqGov", 13, Line.frequency),
+    _both("ReqCPUFreqMax", 13, Line.frequency),
+    _both("ReqCPUFreqMin", 13, Line.frequency),
+    _both("ReqCPUS", 8, Line.cpus_requested),
+    OutputField("ReqMem", 10, Line.memory_requested),
+    _both("ReqNodes", 8, Line.nodes_requested),
+    OutputField("ReqTRES", 10, Line.tres_requested),
+    _constant("Reservation", 20),
+    _constant("ReservationId", 8),
+    _column("ReqReservation", 20, "reservation_requested"),
+    _column("Restarts", 8, "restart_count"),
+    OutputField("SegmentSize", 11, lambda line: str(line.job.segment_size or "")),
+    _shared("SLUID", 14, "sluid"),
+    _both("Start", 19, Line.start),
+    _both("State", 10, Line.state),
+    OutputField("StdErr", 20, Line.standard_error),
+    OutputField("StdIn", 20, Line.standard_input),
+    OutputField("StdOut", 20, Line.standard_output),
+    _both("Submit", 19, Line.submit),
+    _both("SubmitLine", 20, Line.submit_line),
+    _both("Suspended", 10, Line.suspended),
+    _column("SystemComment", 15, "system_comment"),
+    _both("SystemCPU", 10, Line.system_cpu),
+    OutputField("Timelimit", 10, Line.time_limit),
+    OutputField("TimelimitRaw", 10, Line.time_limit_raw),
+    _both("TotalCPU", 10, Line.total_cpu),
+    OutputField("TRESUsageInAve", 14, None, Line.usage_in_average),
+    _constant("TRESUsageInMax", 14),
+    _constant("TRESUsageInMaxNode", 18),
+    _constant("TRESUsageInMaxTask", 18),
+    _constant("TRESUsageInMin", 14),
+    _constant("TRESUsageInMinNode", 18),
+    _constant("TRESUsageInMinTask", 18),
+    OutputField("TRESUsageInTot", 14, None, Line.usage_in_total),
+    OutputField("TRESUsageOutAve", 15, None, Line.usage_out_average),
+    OutputField("TRESUsageOutMax", 15, None, Line.usage_out_maximum),
+    _constant("TRESUsageOutMaxNode", 19),
+    _constant("TRESUsageOutMaxTask", 19),
+    _constant("TRESUsageOutMin", 15),
+    _constant("TRESUsageOutMinNode", 19),
+    _constant("TRESUsageOutMinTask", 19),
+    OutputField("TRESUsageOutTot", 15, None, Line.usage_out_total),
+    _column("UID", 6, "user_id"),
+    _column("User", 9, "user_name"),
+    _both("UserCPU", 10, Line.user_cpu),
+    _column("WCKey", 10, "wckey"),
+    OutputField("WCKeyID", 10, lambda line: "0"),
+    _column("WorkDir", 20, "work_directory"),
+)
+"""In the order of --helpformat."""
+
+DEFAULT_FORMAT = "jobid,jobname,partition,account,alloccpus,state,exitcode"
+BRIEF_FORMAT = "jobid,state,exitcode"
+LONG_FORMAT = (
+    "jobid,jobidraw,jobname,partition,maxvmsize,maxvmsizenode,maxvmsizetask,avevmsize,maxrss,maxrssnode,maxrsstask,averss,"
+    "maxpages,maxpagesnode,maxpagestask,avepages,mincpu,mincpunode,mincputask,avecpu,ntasks,alloccpus,elapsed,state,exitcode,"
+    "avecpufreq,reqcpufreqmin,reqcpufreqmax,reqcpufreqgov,reqmem,consumedenergy,maxdiskread,maxdiskreadnode,maxdiskreadtask,"
+    "avediskread,maxdiskwrite,maxdiskwritenode,maxdiskwritetask,avediskwrite,reqtres,alloctres,tresusageinave,tresusageinmax,"
+    "tresusageinmaxnode,tresusageinmaxtask,tresusageinmin,tresusageinminnode,tresusageinmintask,tresusageintot,tresusageoutmax,"
+    "tresusageoutmaxnode,tresusageoutmaxtask,tresusageoutave,tresusageouttot"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedColumn:
+    """A field with the width it is printed in."""
+
+    field: OutputField
+    width: int
+
+    @property
+    def header(self) -> str:
+        return self._placed(self.field.name[: abs(self.width)])
+
+    @property
+    def dashes(self) -> str:
+        return "-" * abs(self.width)
+
+    def cell(self, text: str) -> str:
+        """``text`` in the column's width; cut with a plus sign at the end."""
+        width = abs(self.width)
+        if len(text) > width:
+            text = f"{text[: width - 1]}+" if width else ""
+        return self._placed(text)
+
+    def _placed(self, text: str) -> str:
+        return text.ljust(-self.width) if self.width < 0 else text.rjust(self.width)
+
+
+@lru_cache(maxsize=256)
+def columns_of(format_text: str) -> tuple[PrintedColumn, ...]:
+    """The columns of ``jobid,state%20,nodelist%-10``. A name may be shortened and means the first field that begins so; a
+    width given to a field counts wherever it stands. Raises GrammarError."""
+    fields: list[OutputField] = []
+    widths: dict[str, int] = {}
+    for word in format_text.split(","):
+        name, percent, width = word.partition("%")
+        if not name:
+            break
+        if name.lower() == "all":
+            fields += FIELDS
+            continue
+        field = next((field for field in FIELDS if field.name.lower().startswith(name.lower())), None)
+        if field is None:
+            raise GrammarError(f'Invalid field requested: "{name}"')
+        if percent:
+            widths[field.name] = _width(width)
+        fields.append(field)
+    return tuple(PrintedColumn(field, widths.get(field.name, field.width)) for field in fields)
+
+
+def _width(text: str) -> int:
+    match = re.match(r"\s*([+-]?\d{1,9})", text, re.ASCII)
+    return max(-_WIDEST, min(_WIDEST, int(match[1]))) if match else 0
+
+
+_WIDEST = 4096
