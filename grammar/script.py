@@ -125,9 +125,11 @@ def _text(line: bytes) -> str:
     return line.decode("utf-8", "surrogateescape")
 
 
+_SPACES = " \t\v\f\r\n"
+_SPACE = re.compile(f"[{_SPACES}]+")
 _SPECIAL = re.compile("[\"'\\\\#:]")
 _WORD = re.compile(
-    r"""(?P<plain>[^\s"'\\\#]+)|\\(?P<escaped>.)|(?P<end>\\\Z)"""
+    r"""(?P<plain>[^ \t\v\f\r\n"'\\\#]+)|\\(?P<escaped>.)|(?P<end>\\\Z)"""
     r"""|"(?P<double>(?:[^"\\]|\\.)*)"|'(?P<single>(?:[^'\\]|\\.)*)'""",
     re.DOTALL,
 )
@@ -138,12 +140,12 @@ def _words(text: str, number: int, name: str) -> tuple[str, ...]:
     """The words of a directive: quotes of both kinds, a backslash takes the next character as it is, also in quotes, and
     an unquoted ``#`` ends the line."""
     if not _SPECIAL.search(text):
-        return tuple(text.split(None))
+        return tuple(word for word in _SPACE.split(text) if word)
     words: list[str] = []
-    position, length = len(text) - len(text.lstrip()), len(text)
+    position, length = len(text) - len(text.lstrip(_SPACES)), len(text)
     while position < length and text[position] != "#":
         before = position
-        while position < length and text[position].isspace():
+        while position < length and text[position] in _SPACES:
             position += 1
         if position >= length or text[position] == "#":
             break
@@ -155,7 +157,7 @@ def _words(text: str, number: int, name: str) -> tuple[str, ...]:
 def _word(text: str, position: int, before: int, number: int, name: str) -> tuple[str, int]:
     pieces: list[str] = []
     start = position
-    while position < len(text) and not text[position].isspace() and text[position] != "#":
+    while position < len(text) and not text[position] in _SPACES and text[position] != "#":
         match = _WORD.match(text, position)
         if match is None:
             raise ScriptError(f"{name}: line {number}: Unmatched `{text[position]}` in [{text[before:]}]", fatal=True)

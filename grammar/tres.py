@@ -15,7 +15,7 @@ from grammar.errors import GrammarError
 from grammar.sizes import format_memory, parse_memory
 
 _NAME = r"[A-Za-z_][A-Za-z0-9_.@-]*"
-_GRES = re.compile(rf"(?:gres[/:])?({_NAME})(?::({_NAME}))?(?:[:=](\d{{1,18}})([KMGTkmgt]?))?\Z", re.ASCII)
+_GRES = re.compile(rf"(?:gres/)?({_NAME})(?::({_NAME}))?(?:[:=](\d{{1,18}})([KMGTkmgt]?))?\Z", re.ASCII)
 _MULTIPLIERS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _ORDER = {"cpu": 0, "mem": 1, "energy": 2, "node": 3, "billing": 4}
 _TYPED_COUNT = re.compile(r"(?:(?P<type>[^:=,]+)[:=])?(?P<count>\d{1,18}[KMGTkmgt]?)\Z", re.ASCII)
