@@ -365,11 +365,12 @@ def _partitions(call: Call, controller: Controller, request: Request) -> list[tu
     if request.partitions is not None:
         shown = [(order, partition) for order, partition in shown if partition.name in request.partitions]
     if not request.all and not call.caller.operator:
-        shown = [(order, partition) for order, partition in shown if _visible(call, partition)]
+        shown = [(order, partition) for order, partition in shown if visible(call, partition)]
     return shown
 
 
-def _visible(call: Call, partition: Partition) -> bool:
+def visible(call: Call, partition: Partition) -> bool:
+    """True when an ordinary user is shown the partition without asking for all."""
     if partition.hidden:
         return False
     return partition.allow_groups is None or not _groups(call).isdisjoint(partition.allow_groups)

@@ -7,6 +7,7 @@ paired with each other, node sets. What is wrong is a GrammarError that names fi
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
@@ -140,8 +141,10 @@ def load_site(read: Reader, directory: str) -> Site:
         raise GrammarError(f"{configuration.file}: NodeName: there is no node")
     ordered = {name: nodes[name] for name in in_order(nodes)}
     topology = _text(configuration, "TopologyPlugin", "topology/flat")
+    site = _settled(configuration)
     return replace(
-        _settled(configuration),
+        site,
+        parameters={**site.parameters, "SLURM_CONF": configuration.file},
         nodes=tuple(ordered.values()),
         partitions=tuple(_partitions(configuration, ordered)),
         switches=_switches(read, directory, ordered) if topology == "topology/tree" else (),
@@ -721,3 +724,28 @@ def _check_tree(switches: Mapping[str, Switch], records: tuple[Record, ...]) -> 
             if below not in seen:
                 seen.add(below)
                 waiting += switches[below].switches
+
+
+# ------------------------------------------------------------------------------------------------ billing
+
+
+def billing(weights: str, tres: Mapping[str, int]) -> int:
+    """What TRES cost in a partition with these TRESBillingWeights (``CPU=1.0,Mem=0.25G``); their CPUs without any.
+
+    ``tres`` are counts by name, memory in MiB.
+    """
+    if not weights:
+        return tres.get("cpu", 0)
+    total = 0.0
+    for word in weights.lower().split(","):
+        name, _, text = word.partition("=")
+        match = _WEIGHT.match(text)
+        if match is None:
+            continue
+        unit = _MIB.get(match[2], 1.0) if name == "mem" else 1.0
+        total += float(match[1]) * tres.get(name, 0) / unit
+    return int(total)
+
+
+_WEIGHT = re.compile(r"(\d{1,12}(?:\.\d{1,12})?)([kmgt]?)\Z", re.ASCII)
+_MIB = {"k": 1 / 1024, "m": 1.0, "g": 1024.0, "t": 1024.0 * 1024.0}
