@@ -157,7 +157,7 @@ def _words(text: str, number: int, name: str) -> tuple[str, ...]:
 def _word(text: str, position: int, before: int, number: int, name: str) -> tuple[str, int]:
     pieces: list[str] = []
     start = position
-    while position < len(text) and not text[position] in _SPACES and text[position] != "#":
+    while position < len(text) and text[position] not in _SPACES and text[position] != "#":
         match = _WORD.match(text, position)
         if match is None:
             raise ScriptError(f"{name}: line {number}: Unmatched `{text[position]}` in [{text[before:]}]", fatal=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 
 import pytest
@@ -54,9 +55,8 @@ def test_a_wrapped_command_is_a_script() -> None:
     assert wrapped("echo hi") == b"#!/bin/sh\n# This script was created by sbatch --wrap.\n\necho hi\n"
 
 
-QUOTABLE = st.text(
-    alphabet=st.characters(blacklist_characters="\0\n\r", blacklist_categories=("Cs", "Zl", "Zp", "Cc")), min_size=1
-)
+CHARACTERS = st.characters(blacklist_characters="\0\n", blacklist_categories=("Cs",))
+QUOTABLE = st.text(alphabet=CHARACTERS, min_size=1)
 
 
 @given(st.lists(QUOTABLE, min_size=1, max_size=5), st.sampled_from("\"'"))
@@ -89,8 +89,6 @@ def test_any_directive_is_words_or_an_error(text: str) -> None:
 )
 def test_large_scripts_take_time_in_proportion(line: bytes) -> None:
     begin = time.perf_counter()
-    try:
+    with contextlib.suppress(ScriptError):
         read_script(HEAD + line, "s.sh")
-    except ScriptError:
-        pass
     assert time.perf_counter() - begin < 5
