@@ -210,7 +210,7 @@ def test_exported_environments() -> None:
 )
 def test_any_submission_is_answered(words: list[str], tail: bytes, environment: dict[str, str]) -> None:
     output = Files(b"#!/bin/sh\n#SBATCH " + tail, s=b"#!/bin/sh\n#SBATCH " + tail)
-    code, out, err, controller, _ = call(sbatch, *words, output=output, environment=environment)
+    code, _, err, controller, _ = call(sbatch, *words, output=output, environment=environment)
     assert 0 <= code <= 255
     assert not (controller.machine.jobs and err.startswith("sbatch: error: Batch job submission failed"))
 
