@@ -749,3 +749,30 @@ def billing(weights: str, tres: Mapping[str, int]) -> int:
 
 _WEIGHT = re.compile(r"(\d{1,12}(?:\.\d{1,12})?)([kmgt]?)\Z", re.ASCII)
 _MIB = {"k": 1 / 1024, "m": 1.0, "g": 1024.0, "t": 1024.0 * 1024.0}
+
+
+# ------------------------------------------------------------------------------------------------ one host for all nodes
+
+
+def on_host(site: Site, *, architecture: str, operating_system: str, version: str, boot_time: int, start_time: int) -> Site:
+    """The site with its nodes being this host, as far as they say nothing else: what slurmd reports when it registers.
+
+    ``operating_system`` is ``uname -srv``; times are Unix seconds, ``start_time`` that of the embedded cluster.
+    """
+    return replace(
+        site,
+        nodes=tuple(
+            replace(
+                node,
+                architecture=architecture,
+                operating_system=operating_system,
+                version=version,
+                boot_time=boot_time,
+                slurmd_start_time=start_time,
+                last_busy=node.last_busy or start_time,
+            )
+            if node.state is not NodeState.FUTURE
+            else node
+            for node in site.nodes
+        ),
+    )

@@ -148,9 +148,9 @@ def condition_of(node: Node, *, cpus_used: int = 0, completing: bool = False, pl
     flags = node.flags
     if completing:
         flags |= NodeFlag.COMPLETING
-    if planned:
-        flags |= NodeFlag.PLANNED
     base = node.state
     if base is NodeState.IDLE and cpus_used > 0:
         base = NodeState.ALLOCATED if cpus_used >= node.cpus else NodeState.MIXED
+    if planned and base in (NodeState.IDLE, NodeState.MIXED):
+        flags |= NodeFlag.PLANNED
     return Condition(base, flags)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -96,7 +98,8 @@ def test_shape_of_a_node(record: str, cpus: int, sockets: int, cores: int, threa
 def test_gres_with_device_files() -> None:
     site = load(
         "GresTypes=gpu,nic\nNodeName=g[1-2] CPUs=8 Gres=gpu:a100:2,gpu:v100:1,nic:1K\n",
-        gres_conf="AutoDetect=off\nNodeName=g1 Name=gpu Type=a100 File=/dev/nvidia[0-1]\nName=gpu Type=v100 File=/dev/nvidia2\n",
+        gres_conf="AutoDetect=off\nNodeName=g1 Name=gpu Type=a100 File=/dev/nvidia[0-1]\n"
+        "Name=gpu Type=v100 File=/dev/nvidia2\n",
     )
     first, second = (node for node in site.nodes if node.name.startswith("g"))
     assert first.gres == (
@@ -110,7 +113,8 @@ def test_gres_with_device_files() -> None:
 def test_switches() -> None:
     site = load(
         "TopologyPlugin=topology/tree\n",
-        topology_conf="SwitchName=leaf1 Nodes=n[1-2]\nSwitchName=leaf2 Nodes=n[3-4] LinkSpeed=5\nSwitchName=top Switches=leaf[1-2]\n",
+        topology_conf="SwitchName=leaf1 Nodes=n[1-2]\nSwitchName=leaf2 Nodes=n[3-4] LinkSpeed=5\n"
+        "SwitchName=top Switches=leaf[1-2]\n",
     )
     assert site.switches == (
         Switch("leaf1", ("n1", "n2")),
@@ -212,7 +216,7 @@ def test_errors_of_topology_conf(text: str, message: str) -> None:
 
 
 def test_missing_files_and_nodes() -> None:
-    with pytest.raises(GrammarError, match="/etc/slurm.conf"):
+    with pytest.raises(GrammarError, match=r"/etc/slurm\.conf"):
         load_site({}.get, "/etc")
     with pytest.raises(GrammarError, match="there is no node"):
         load("ClusterName=x\n", base="")
@@ -234,9 +238,8 @@ SNIPPET = st.text(alphabet="abn=[]-,0123 \t\"'#\\:./\n", max_size=20)
 
 @given(st.lists(st.tuples(LINE, SNIPPET), max_size=8))
 def test_nothing_but_grammar_errors(lines: list[tuple[str, str]]) -> None:
-    try:
-        load(
-            "".join(f"{line}{snippet}\n" for line, snippet in lines), x="KillWait=3", gres_conf="Name=gpu", topology_conf="a=b"
-        )
-    except GrammarError as error:
-        assert "\n" not in str(error)
+    text = "".join(f"{line}{snippet}\n" for line, snippet in lines)
+    with contextlib.suppress(GrammarError):
+        load(text, x="KillWait=3", gres_conf="Name=gpu", topology_conf="a=b")
+    with contextlib.suppress(GrammarError):
+        load("TopologyPlugin=topology/tree\n", topology_conf=text, gres_conf=text)
