@@ -85,10 +85,10 @@ SELECT_TYPE_PARAMETERS = frozenset(
 
 
 def machine_site(
-    *,
     cpus: int,
     memory: int,
     nodes: int = 1,
+    *,
     sockets: int = 1,
     threads_per_core: int = 1,
     host_name: str = "localhost",

@@ -137,8 +137,8 @@ def test_a_partition_with_everything() -> None:
         "NodeName=login Sockets=2 CoresPerSocket=16 ThreadsPerCore=2 RealMemory=1500000\n"
         "PartitionName=main Nodes=n[1-8],login Default=YES OverSubscribe=YES:4 AllowGroups=root,alice AllowAccounts=a,b "
         "AllocNodes=n[1-2] MinNodes=2 MaxNodes=4 PriorityTier=3 PriorityJobFactor=5 RootOnly=YES Alternate=other "
-        "DefMemPerCPU=100 MaxMemPerCPU=200 GraceTime=30 MaxCPUsPerNode=3 MaxCPUsPerSocket=2 LLN=YES ExclusiveUser=YES OverTimeLimit=5 "
-        "ReqResv=YES TRESBillingWeights=CPU=1.0,Mem=0.25G\n"
+        "DefMemPerCPU=100 MaxMemPerCPU=200 GraceTime=30 MaxCPUsPerNode=3 MaxCPUsPerSocket=2 LLN=YES ExclusiveUser=YES "
+        "OverTimeLimit=5 ReqResv=YES TRESBillingWeights=CPU=1.0,Mem=0.25G\n"
         "PartitionName=other Nodes=ALL State=DRAIN OverSubscribe=EXCLUSIVE DenyAccounts=z DefMemPerNode=1024 Hidden=YES\n"
         "PartitionName=empty\n"
     )
