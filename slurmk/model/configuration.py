@@ -688,6 +688,9 @@ def _sharing(record: Record) -> tuple[str, bool]:
 
 
 def _switches(read: Reader, directory: str, nodes: Mapping[str, Node]) -> tuple[Switch, ...]:
+    newer = posixpath.join(directory, "topology.yaml")
+    if read(newer) is not None:
+        raise GrammarError(f"{newer}: topology.yaml is not supported; describe the switches in topology.conf")
     records = read_topology_conf(read, posixpath.join(directory, "topology.conf"))
     switches: dict[str, Switch] = {}
     for record in records:

@@ -215,6 +215,11 @@ def test_errors_of_topology_conf(text: str, message: str) -> None:
         load("TopologyPlugin=topology/tree\n", topology_conf=text + "\n")
 
 
+def test_topology_yaml_is_refused_rather_than_passed_over() -> None:
+    with pytest.raises(GrammarError, match=r"topology\.yaml is not supported"):
+        load("TopologyPlugin=topology/tree\n", topology_yaml="- topology: default\n")
+
+
 def test_missing_files_and_nodes() -> None:
     with pytest.raises(GrammarError, match=r"/etc/slurm\.conf"):
         load_site({}.get, "/etc")
