@@ -45,6 +45,7 @@ class Seat:
     waiting: list[bytes] = field(default_factory=list)
     process_id: int = 0
     released: bool = False
+    ending: bool = False  # was told to end everything
     seen: set[int] = field(default_factory=set)  # reports that were handled, so that none is handled twice
     acknowledged: set[int] = field(default_factory=set)
 
@@ -116,6 +117,7 @@ class StepdLink:
         attempt = self.attempts.get(key)
         for node in nodes if attempt is not None else ():
             if attempt is not None and node in attempt.seats:
+                attempt.seats[node].ending = True
                 attempt.seats[node].tell({"kind": "terminate", "kill_wait": kill_wait})
 
     def limit(self, key: tuple[int, int], end_time: int | None) -> None:

@@ -2,14 +2,21 @@
 
 import sys
 
-if __name__ == "__main__":
-    role = sys.argv[1] if len(sys.argv) > 1 else ""
+
+def main(arguments: "list[str]") -> int:
+    """Run the part that the first word names."""
+    role = arguments[0] if arguments else ""
     if role == "srun":
-        from slurmk.stepd.srun import main
+        from slurmk.stepd.srun import main as run
     elif role == "zygote":
-        from slurmk.stepd.zygote import main
+        from slurmk.stepd.zygote import main as run
     elif role == "node":
-        from slurmk.stepd.node import main
+        from slurmk.stepd.node import main as run
     else:
-        sys.exit("usage: stepd zygote | node | srun")
-    sys.exit(main(sys.argv[2:]))
+        print("usage: stepd zygote | node FILE | srun", file=sys.stderr)
+        return 2
+    return run(arguments[1:])
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -17,7 +17,7 @@ from slurmk import wire
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from asyncio import StreamReader
-    from typing import Any, Callable, Deque, Dict, Iterator, List, Optional, Tuple
+    from typing import Any, Deque, Dict, Iterator, List, Tuple
 
     Message = Dict[str, Any]
 
@@ -178,7 +178,14 @@ async def read_message(reader: StreamReader) -> Message:
 
 
 def connect(address: str) -> socket.socket:
-    """A connection to ``unix:PATH`` or ``tcp:HOST:PORT``; OSError when nobody answers."""
+    """A connection to ``unix:PATH`` or ``tcp:HOST:PORT``, or to the first of several (with | between) that answers; OSError
+    when none does."""
+    first, several, others = address.partition("|")
+    if several:
+        try:
+            return connect(first)
+        except OSError:
+            return connect(others)
     kind, _, rest = address.partition(":")
     if kind == "unix":
         return connect_path(rest)

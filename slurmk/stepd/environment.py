@@ -1,0 +1,298 @@
+"""The SLURM_* variables of batch scripts and of tasks, as tables over the job's description (see bridge.description)."""
+
+from __future__ import annotations
+
+import os
+
+from slurmk.stepd import hosts
+from slurmk.stepd.processes import MARK
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+
+    Description = Mapping[str, Any]
+    Variables = Dict[str, str]
+
+BATCH_STEP_NUMBER = "-5"
+
+LAUNCHERS = {
+    "HYDRA_BOOTSTRAP": "slurm",
+    "HYDRA_LAUNCHER_EXTRA_ARGS": "--external-launcher",
+    "I_MPI_HYDRA_BOOTSTRAP": "slurm",
+    "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS": "--external-launcher",
+    "OMPI_MCA_plm_slurm_args": "--external-launcher",
+    "PRTE_MCA_plm_slurm_args": "--external-launcher",
+}
+"""What tells MPI's own launchers to use srun."""
+
+GPU_VARIABLES = ("CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "ROCR_VISIBLE_DEVICES", "ZE_AFFINITY_MASK")
+
+REQUESTED: Sequence[Tuple[str, str]] = (
+    # variable, field of the request whose value it is
+    ("SLURM_CPUS_PER_TASK", "cpus_per_task"),
+    ("SLURM_MEM_PER_CPU", "memory_per_cpu"),
+    ("SLURM_MEM_PER_NODE", "memory_per_node"),
+    ("SLURM_NTASKS", "tasks"),
+    ("SLURM_NPROCS", "tasks"),
+    ("SLURM_NTASKS_PER_NODE", "tasks_per_node"),
+    ("SLURM_NTASKS_PER_CORE", "tasks_per_core"),
+    ("SLURM_NTASKS_PER_SOCKET", "tasks_per_socket"),
+    ("SLURM_NTASKS_PER_GPU", "ntasks_per_tres"),
+    ("SLURM_THREADS_PER_CORE", "threads_per_core"),
+    ("SLURM_EXPORT_ENV", "export"),
+    ("SLURM_OPEN_MODE", "open_mode"),
+    ("SLURM_DIST_PLANESIZE", "distribution_plane_size"),
+    ("SLURM_JOB_LICENSES", "licenses"),
+    ("SLURM_JOB_RESERVATION", "reservation"),
+    ("SLURM_JOB_DEPENDENCY", "dependency"),
+    ("SLURM_ACCTG_FREQ", "account_gather_frequency"),
+    ("SLURM_NETWORK", "network"),
+    ("SLURM_CONTAINER", "container"),
+    ("SLURM_CONTAINER_ID", "container_id"),
+    ("SLURM_JOB_SEGMENT_SIZE", "segment_size"),
+    ("SLURM_CORE_SPEC", "core_specification"),
+    ("SLURM_THREAD_SPEC", "thread_specification"),
+    ("SLURM_TRES_BIND", "tres_bind"),
+)
+
+GPU_REQUESTED: Sequence[Tuple[str, str]] = (
+    ("SLURM_GPUS", "tres_per_job"),
+    ("SLURM_GPUS_PER_SOCKET", "tres_per_socket"),
+    ("SLURM_CPUS_PER_GPU", "cpus_per_tres"),
+    ("SLURM_MEM_PER_GPU", "memory_per_tres"),
+    ("SLURM_GPU_FREQ", "tres_freq"),
+)
+"""Variables that have what stands behind ``gres/gpu:`` (or ``gres:gpu:``) in a field of the request."""
+
+EXCLUSIVE = {"none": "NODE", "user": "USER", "mcs": "MCS", "topo": "TOPO"}
+"""The request's ``shared`` word to SLURM_JOB_EXCLUSIVE."""
+
+
+def job_variables(job: Description) -> Variables:
+    """What every process of the job has, whatever node and step it is of."""
+    nodes = job["nodes"]
+    names = hosts.compress(node["node"] for node in nodes)
+    found = {
+        "SLURM_CLUSTER_NAME": job["cluster"],
+        "SLURM_JOBID": str(job["job"]),
+        "SLURM_JOB_ID": str(job["job"]),
+        "SLURM_JOB_ACCOUNT": job["account"],
+        "SLURM_JOB_CPUS_PER_NODE": hosts.counts(node["cpus"] for node in nodes),
+        "SLURM_JOB_EXCLUSIVE": EXCLUSIVE.get(job["request"].get("shared", ""), "NO"),
+        "SLURM_JOB_GID": str(job["gid"]),
+        "SLURM_JOB_NAME": job["name"],
+        "SLURM_JOB_NODELIST": names,
+        "SLURM_JOB_NUM_NODES": str(len(nodes)),
+        "SLURM_JOB_OVERSUBSCRIBE": "YES" if job["request"].get("shared") == "oversubscribe" else "NO",
+        "SLURM_JOB_PARTITION": job["partition"],
+        "SLURM_JOB_QOS": job["qos"],
+        "SLURM_JOB_SLUID": job["sluid"],
+        "SLURM_JOB_START_TIME": str(job["start_time"]),
+        "SLURM_JOB_UID": str(job["uid"]),
+        "SLURM_JOB_USER": job["user"],
+        "SLURM_NODELIST": names,
+        "SLURM_OOM_KILL_STEP": str(job["request"].get("oom_kill_step", 0)),
+    }
+    if job["end_time"] is not None:
+        found["SLURM_JOB_END_TIME"] = str(job["end_time"])
+    if job["restart"]:
+        found["SLURM_RESTART_COUNT"] = str(job["restart"])
+    if job.get("parameters", {}).get("SLURM_CONF"):
+        found["SLURM_CONF"] = job["parameters"]["SLURM_CONF"]
+    found.update(_array_variables(job))
+    found.update(job.get("variables", {}))
+    return {name: value for name, value in found.items() if value != ""}
+
+
+def _array_variables(job: Description) -> Variables:
+    array = job["array"]
+    if array is None:
+        return {}
+    return {
+        "SLURM_ARRAY_JOB_ID": str(array["job"]),
+        "SLURM_ARRAY_TASK_ID": str(array["task"]),
+        "SLURM_ARRAY_TASK_COUNT": str(array["count"]),
+        "SLURM_ARRAY_TASK_MIN": str(array["minimum"]),
+        "SLURM_ARRAY_TASK_MAX": str(array["maximum"]),
+        "SLURM_ARRAY_TASK_STEP": str(array["step"]),
+    }
+
+
+def node_variables(job: Description, index: int) -> Variables:
+    """What every process of the job on its node number ``index`` has."""
+    node = job["nodes"][index]
+    addresses = node.get("topology") or [node["node"]]
+    found = {
+        "SLURMD_NODENAME": node["node"],
+        "SLURM_CPUS_ON_NODE": str(node["cpus"]),
+        "SLURM_TOPOLOGY_ADDR": ".".join(addresses),
+        "SLURM_TOPOLOGY_ADDR_PATTERN": ".".join(["switch"] * (len(addresses) - 1) + ["node"]),
+        "TMPDIR": "/tmp",
+        MARK: mark(job, node["node"]),
+    }
+    devices = gpu_indices(node["gres"])
+    if gpu_count(node["gres"]):
+        found["SLURM_GPUS_ON_NODE"] = str(gpu_count(node["gres"]))
+        found["SLURM_JOB_GPUS"] = ",".join(map(str, devices))
+    return found
+
+
+def mark(job: Description, node: str) -> str:
+    """Names one job's part on one node, among all clusters of the machine."""
+    return "%s:%d:%d:%s" % (job.get("place", ""), job["job"], job["restart"], node)
+
+
+def gpu_indices(gres: Sequence[Mapping[str, Any]]) -> List[int]:
+    """Numbers of the GPUs in a share."""
+    return sorted(index for each in gres if each["name"] == "gpu" for index in each["indices"])
+
+
+def gpu_count(gres: Sequence[Mapping[str, Any]]) -> int:
+    return sum(each["count"] for each in gres if each["name"] == "gpu")
+
+
+def visible(devices: Sequence[int]) -> Variables:
+    """Which GPUs programs may use."""
+    return dict.fromkeys(GPU_VARIABLES, ",".join(map(str, devices)))
+
+
+def requested_variables(request: Mapping[str, Any]) -> Variables:
+    """What was asked for, as sbatch tells its script."""
+    found = {variable: str(request[field]) for variable, field in REQUESTED if request.get(field) is not None}
+    for variable, field in GPU_REQUESTED:
+        value = _of_gpus(request.get(field))
+        if value:
+            found[variable] = value
+    # --gres and --gpus-per-node set the same field; only the latter's text has a variable, and both read alike here
+    if request.get("distribution"):
+        found["SLURM_DISTRIBUTION"] = str(request["distribution"]).lower()
+    if request.get("overcommit"):
+        found["SLURM_OVERCOMMIT"] = "1"
+    if request.get("get_user_env") or str(request.get("export", "ALL")).split(",")[0] == "NONE":
+        found["SLURM_GET_USER_ENV"] = "1"
+    per_task = request.get("tres_per_task")
+    if request.get("cpus_per_task") is not None and not str(per_task or "").startswith("cpu"):
+        per_task = "cpu=%d%s" % (request["cpus_per_task"], "," + per_task if per_task else "")
+    if per_task:
+        found["SLURM_TRES_PER_TASK"] = _equals_form(per_task)
+    return found
+
+
+def _of_gpus(text: Optional[str]) -> str:
+    for word in str(text or "").split(","):
+        for prefix in ("gres/gpu:", "gres/gpu=", "gres:gpu:", "gpu:"):
+            if word.startswith(prefix):
+                return word[len(prefix) :]
+    return ""
+
+
+def _equals_form(text: str) -> str:
+    """``cpu:2,gres/gpu:1`` as ``cpu=2,gres/gpu=1``."""
+    return ",".join(word if "=" in word else "=".join(word.rsplit(":", 1)) for word in text.split(","))
+
+
+def tasks_per_node(job: Description) -> List[int]:
+    """Tasks that a step of the whole job has on each node."""
+    return [max(1, node["tasks"]) for node in job["nodes"]]
+
+
+def batch_environment(job: Description) -> Variables:
+    """The environment of the batch script on the job's first node."""
+    request = job["request"]
+    environment: Variables = dict(job["environment"])
+    environment.update(LAUNCHERS)
+    environment.update(requested_variables(request))
+    environment.update(job_variables(job))
+    environment.update(node_variables(job, 0))
+    if gpu_count(job["nodes"][0]["gres"]):
+        environment.update(visible(gpu_indices(job["nodes"][0]["gres"])))
+    environment.update(
+        {
+            "ENVIRONMENT": "BATCH",
+            "HOSTNAME": job["nodes"][0]["node"],
+            "SLURM_GTIDS": "0",
+            "SLURM_LOCALID": "0",
+            "SLURM_NNODES": str(len(job["nodes"])),
+            "SLURM_NODEID": "0",
+            "SLURM_PRIO_PROCESS": "0",
+            "SLURM_PROCID": "0",
+            "SLURM_STEPID": BATCH_STEP_NUMBER,
+            "SLURM_STEP_ID": BATCH_STEP_NUMBER,
+            "SLURM_SUBMIT_DIR": job["environment"].get("SLURM_SUBMIT_DIR") or job.get("submit_directory") or job["directory"],
+            "SLURM_SUBMIT_HOST": job["submit_host"],
+            "SLURM_TASKS_PER_NODE": hosts.counts(tasks_per_node(job)),
+        }
+    )
+    environment["PATH"] = path_with(environment.get("PATH"), job.get("commands", ""))
+    return environment
+
+
+def path_with(path: Optional[str], commands: str) -> str:
+    """A PATH on which our commands are found before any others of the same names."""
+    path = path or os.defpath
+    if not commands:
+        return path
+    for folder in path.split(":"):
+        if folder == commands:
+            return path
+        if os.path.exists(os.path.join(folder, "srun")):
+            break
+    return commands + ":" + path
+
+
+def step_environment(job: Description, step: Mapping[str, Any], index: int) -> Variables:
+    """What all tasks of a step on the step's node number ``index`` have, on top of what srun's process had.
+
+    ``step`` has step, nodes, job_nodes (indices into the job's), counts (tasks a node), ranks, cpus, gres, distribution,
+    address and port of srun.
+    """
+    counts = step["counts"]
+    environment: Variables = dict(step["environment"])
+    environment.update(job_variables(job))
+    environment.update(node_variables(job, step["job_nodes"][index]))
+    environment.update(
+        {
+            "SLURMD_DEBUG": "2",
+            "SLURM_CPUS_ON_NODE": str(step["cpus"][index]),
+            "SLURM_DISTRIBUTION": step["distribution"],
+            "SLURM_GTIDS": ",".join(map(str, step["ranks"][index])),
+            "SLURM_JOB_GROUP": job["group"],
+            "SLURM_LAUNCH_NODE_IPADDR": step["address"],
+            "SLURM_NNODES": str(len(counts)),
+            "SLURM_NODEID": str(index),
+            "SLURM_NPROCS": str(sum(counts)),
+            "SLURM_NTASKS": str(sum(counts)),
+            "SLURM_PRIO_PROCESS": "0",
+            "SLURM_SRUN_COMM_HOST": step["address"],
+            "SLURM_SRUN_COMM_PORT": str(step["port"]),
+            "SLURM_STEPID": str(step["step"]),
+            "SLURM_STEP_ID": str(step["step"]),
+            "SLURM_STEP_LAUNCHER_PORT": str(step["port"]),
+            "SLURM_STEP_NODELIST": hosts.compress(step["nodes"]),
+            "SLURM_STEP_NUM_NODES": str(len(counts)),
+            "SLURM_STEP_NUM_TASKS": str(sum(counts)),
+            "SLURM_STEP_TASKS_PER_NODE": hosts.counts(counts),
+            "SLURM_TASKS_PER_NODE": hosts.counts(counts),
+            "SLURM_UMASK": "%04o" % step["umask"],
+            "SRUN_DEBUG": str(3 + step.get("verbose", 0) - step.get("quiet", 0)),
+        }
+    )
+    if step.get("cpus_per_task") is not None:
+        environment["SLURM_CPUS_PER_TASK"] = str(step["cpus_per_task"])
+    gres = step["gres"][index]
+    if gpu_count(gres):
+        devices = gpu_indices(gres)
+        environment.update(visible(devices))
+        environment["SLURM_STEP_GPUS"] = ",".join(map(str, devices))
+        environment["SLURM_GPUS_ON_NODE"] = str(gpu_count(gres))
+    else:
+        for name in ("SLURM_STEP_GPUS", *GPU_VARIABLES):
+            environment.pop(name, None)
+    environment["PATH"] = path_with(environment.get("PATH"), job.get("commands", ""))
+    return environment
+
+
+def task_variables(rank: int, local: int) -> Variables:
+    """What tells one task from the others; SLURM_TASK_PID is added once it has one."""
+    return {"SLURM_PROCID": str(rank), "SLURM_LOCALID": str(local)}

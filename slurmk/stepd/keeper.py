@@ -1,0 +1,425 @@
+"""The process that keeps the tasks of one step on one node.
+
+It is forked by the node's stepd, starts the tasks, carries their output away and input to them, measures them, and does
+not end before every process below it has: orphans become its children (a subreaper's right), so a task that forks twice
+is still found. When stepd or the step manager goes away, the connection ends, and the keeper ends its tasks: nothing of
+a job outlives its stepd.
+
+Messages to it: ``signal`` (signal, whole), ``kill`` (signal, kill_wait, text), ``say`` (text), ``window`` (rows,
+columns), and STREAM frames of input. From it: ``running`` (processes), ``exit`` (rank, status), ``taken``, ``failed``
+(text, errno), ``done`` (usage), and STREAM frames of output.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import os
+import select
+import signal
+import time
+
+from slurmk import wire
+from slurmk.stepd import messages, output, processes, tasks, texts, usage
+from slurmk.stepd.messages import Channel
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Deque, Dict, List, Mapping, Optional, Sequence, Tuple
+
+    Specification = Mapping[str, Any]
+
+ALL_TASKS = 0xFFFFFFFF
+"""Task number of a stream that is for, or from, no single task."""
+
+FIRST_SAMPLE = 1.0
+SAMPLE_SECONDS = 5.0
+DRAIN_SECONDS = 3.0
+"""How long output of tasks that are gone is waited for, should a process elsewhere hold their pipes."""
+
+PIECE = 65536
+
+
+class Task:
+    """One task: what it was started with, its process, and the ends of its pipes that this process holds."""
+
+    def __init__(self, specification: Mapping[str, Any]) -> None:
+        self.specification = specification
+        self.rank: int = specification["rank"]
+        self.process = 0
+        self.status: Optional[int] = None
+        self.measures = usage.empty()
+        self.input: Optional[int] = None
+        self.waiting_input: Deque[memoryview] = collections.deque()
+        self.input_ends = False
+
+
+class Keeper:
+    """The tasks of one step on one node. ``control`` is this node's stepd, ``manager`` the step manager (may be the same)."""
+
+    def __init__(self, specification: Specification, control: Channel, manager: Channel) -> None:
+        self.specification = specification
+        self.control = control
+        self.manager = manager
+        self.identity = processes.Identity(specification["uid"], specification["gid"], specification["groups"])
+        self.tasks = [Task(each) for each in specification["tasks"]]
+        self.pipes: Dict[int, Tuple[int, int]] = {}  # read end: stream, rank
+        self.error_file: Optional[int] = None
+        self.kill_at: Optional[float] = None
+        self.aborted = False
+        self.owed = 0  # frames of input that were not yet taken
+        self._own_size = usage.own_size()
+        self._later = b""
+        self._wake, self._wake_end = os.pipe()
+
+    def run(self) -> None:
+        """Start the tasks and stay until nothing of them is left."""
+        os.set_blocking(self._wake, False)
+        os.set_blocking(self._wake_end, False)
+        signal.signal(signal.SIGCHLD, lambda number, frame: None)
+        signal.set_wakeup_fd(self._wake_end, warn_on_full_buffer=False)
+        try:
+            self._start()
+        except OSError as error:
+            self._fail(error)
+            return
+        self.manager.message({"kind": "running", "processes": [task.process for task in self.tasks]})
+        self._serve()
+        self._end_descendants()
+        self._drain()
+        self.manager.message({"kind": "done", "usage": self._usage()})
+        self._flush(5.0)
+
+    # ---------------------------------------------------------------- start
+
+    def _start(self) -> None:
+        specification = self.specification
+        self._warn_of_directory()
+        for task in self.tasks:
+            files, ours = self._files(task)
+            environment = dict(specification["environment"], **task.specification["environment"])
+            task.process = tasks.start(
+                task.specification["argv"],
+                environment,
+                specification["directory"],
+                specification["umask"],
+                self.identity,
+                files,
+            )
+            for descriptor in ours:
+                os.close(descriptor)
+
+    def _warn_of_directory(self) -> None:
+        """Said once for the step on this node, before each task says it for itself."""
+        directory = self.specification["directory"]
+        try:
+            with self.identity.borrowed():
+                os.stat(os.path.join(directory, "."))
+        except OSError as error:
+            text = "couldn't chdir to `%s': %s: going to /tmp instead" % (directory, error.strerror)
+            self._later = texts.stepd_error(text)
+        else:
+            self._later = b""
+
+    def _files(self, task: Task) -> Tuple[tasks.Files, List[int]]:
+        """The task's descriptors, and those of them that this process closes once it is started."""
+        what = task.specification
+        if self.specification.get("pty"):
+            return self._terminal(task)
+        ours = []
+        if what["stdin"] == "stream":
+            standard_input, task.input = os.pipe()
+            os.set_blocking(task.input, False)
+        else:
+            standard_input = output.open_input(what["stdin"], self.identity)
+        ours.append(standard_input)
+        out = self._sink(what["stdout"], 1, task.rank)
+        ours.append(out)
+        error = out
+        if what["stderr"] != "stdout":
+            error = self._sink(what["stderr"], 2, task.rank)
+            ours.append(error)
+        if self.error_file is None and (what["stderr"] if what["stderr"] != "stdout" else what["stdout"]) != "stream":
+            self.error_file = os.dup(error)
+        if self._later:
+            self._write_error(self._later)
+            self._later = b""
+        return tasks.Files(standard_input, out, error), ours
+
+    def _sink(self, what: Any, stream: int, rank: int) -> int:
+        """Where a stream of a task goes: ``stream``, ``null`` or {"path", "append"}."""
+        if what == "stream":
+            read, write = os.pipe()
+            os.set_blocking(read, False)
+            self.pipes[read] = (stream, rank)
+            return write
+        if what == "null":
+            return os.open("/dev/null", os.O_WRONLY | os.O_CLOEXEC)
+        path = os.path.join(self.specification["directory"], what["path"])
+        try:
+            return output.open_output(path, what["append"], self.identity, self.specification["umask"])
+        except OSError as error:
+            raise OSError(error.errno, "Could not open %s file %s: %s" % (_STREAMS[stream], path, error.strerror)) from None
+
+    def _terminal(self, task: Task) -> Tuple[tasks.Files, List[int]]:
+        import fcntl
+        import pty
+        import struct
+        import termios
+
+        ours, theirs = pty.openpty()
+        rows, columns = self.specification["pty"]
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        if os.geteuid() == 0:
+            os.fchown(theirs, self.identity.user_id, -1)
+        os.set_blocking(ours, False)
+        self.pipes[ours] = (1, task.rank)
+        task.input = os.dup(ours)
+        os.set_blocking(task.input, False)
+        return tasks.Files(theirs, theirs, theirs, terminal=True), [theirs]
+
+    def _fail(self, error: OSError) -> None:
+        """The step cannot be started here: end what was started, say why."""
+        processes.send_signal(processes.descendants(os.getpid()), signal.SIGKILL)
+        self.manager.message({"kind": "failed", "text": error.strerror, "errno": error.errno or 1})
+        self._end_descendants()
+        self._flush(5.0)
+
+    # ---------------------------------------------------------------- while tasks run
+
+    def _serve(self) -> None:
+        sample_at = time.monotonic() + FIRST_SAMPLE
+        while any(task.status is None for task in self.tasks):
+            self._turn(min([sample_at] + ([self.kill_at] if self.kill_at is not None else [])))
+            now = time.monotonic()
+            if self.kill_at is not None and now >= self.kill_at:
+                self.kill_at = now + 1.0
+                processes.send_signal(processes.descendants(os.getpid()), signal.SIGKILL)
+            if now >= sample_at:
+                sample_at = now + SAMPLE_SECONDS
+                for task in self.tasks:
+                    if task.status is None:
+                        usage.sample(task.process, task.measures)
+
+    def _turn(self, until: float) -> None:
+        """Wait for something to happen, at most until then, and handle it."""
+        poll = select.poll()
+        poll.register(self._wake, select.POLLIN)
+        for channel in self._channels():
+            poll.register(channel, select.POLLIN | (select.POLLOUT if channel.waiting else 0))
+        if not self.manager.full:
+            for descriptor in self.pipes:
+                poll.register(descriptor, select.POLLIN)
+        for task in self.tasks:
+            if task.input is not None and task.waiting_input:
+                poll.register(task.input, select.POLLOUT)
+        ready = {descriptor for descriptor, _ in poll.poll(max(0.0, until - time.monotonic()) * 1000)}
+        for descriptor in [each for each in self.pipes if each in ready]:
+            self._carry(descriptor)
+        for task in self.tasks:
+            if task.input is not None and task.input in ready:
+                self._feed(task)
+        for channel in self._channels():
+            if channel.fileno() in ready:
+                self._listen(channel)
+        if self._wake in ready:
+            with contextlib.suppress(BlockingIOError):
+                os.read(self._wake, 4096)
+        self._reap()
+
+    def _channels(self) -> List[Channel]:
+        both = [self.control] if self.control is self.manager else [self.control, self.manager]
+        return [channel for channel in both if not channel.closed]
+
+    def _listen(self, channel: Channel) -> None:
+        channel.flush()
+        for kind, payload in channel.receive():
+            if kind == wire.STREAM:
+                self._take_input(*messages.unpack_stream(payload))
+            elif kind == wire.MESSAGE:
+                self._obey(messages.unpack(payload))
+        if channel.closed:
+            self._abort()
+
+    def _abort(self) -> None:
+        """Nobody is there to tell any more: end everything now."""
+        self.aborted = True
+        self.kill_at = time.monotonic()
+
+    def _obey(self, message: Mapping[str, Any]) -> None:
+        kind = message.get("kind")
+        if kind == "signal":
+            self._signal(int(message["signal"]), bool(message.get("whole", True)))
+        elif kind == "kill":
+            if message.get("text"):
+                self._write_error(str(message["text"]).encode("utf-8", "surrogateescape"))
+            number = int(message.get("signal", signal.SIGTERM))
+            self._signal(signal.SIGCONT, True)
+            if number:
+                self._signal(number, True)
+            at = time.monotonic() + float(message.get("kill_wait", 0))
+            self.kill_at = at if self.kill_at is None else min(at, self.kill_at)
+        elif kind == "say":
+            self._write_error(str(message["text"]).encode("utf-8", "surrogateescape"))
+        elif kind == "window":
+            self._resize(int(message["rows"]), int(message["columns"]))
+
+    def _signal(self, number: int, whole: bool) -> None:
+        if whole:
+            processes.send_signal(processes.descendants(os.getpid()), number)
+        else:
+            processes.send_signal([task.process for task in self.tasks if task.status is None], number)
+
+    def _resize(self, rows: int, columns: int) -> None:
+        import fcntl
+        import struct
+        import termios
+
+        for task in self.tasks:
+            if task.input is not None:
+                with contextlib.suppress(OSError):
+                    fcntl.ioctl(task.input, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def _write_error(self, text: bytes) -> None:
+        if self.error_file is None:
+            self.manager.send(messages.stream(2, ALL_TASKS, text))
+        else:
+            with contextlib.suppress(OSError):
+                os.write(self.error_file, text)
+
+    def _carry(self, descriptor: int) -> None:
+        """Move output from a pipe to the manager."""
+        stream, rank = self.pipes[descriptor]
+        try:
+            data = os.read(descriptor, PIECE)
+        except BlockingIOError:
+            return
+        except OSError:  # the other end of a terminal is closed
+            data = b""
+        if data:
+            self.manager.send(messages.stream(stream, rank, data))
+        else:
+            self._close_pipe(descriptor)
+
+    def _close_pipe(self, descriptor: int) -> None:
+        stream, rank = self.pipes.pop(descriptor)
+        os.close(descriptor)
+        self.manager.send(messages.stream(stream, rank, b""))
+
+    def _take_input(self, stream: int, rank: int, data: bytes) -> None:
+        self.owed += 1
+        for task in self.tasks:
+            if task.input is not None and rank in (task.rank, ALL_TASKS):
+                if data:
+                    task.waiting_input.append(memoryview(data))
+                else:
+                    task.input_ends = True
+                self._feed(task)
+        self._thank()
+
+    def _feed(self, task: Task) -> None:
+        """Write what the task's input takes."""
+        assert task.input is not None
+        try:
+            while task.waiting_input:
+                written = os.write(task.input, task.waiting_input[0])
+                if written == len(task.waiting_input[0]):
+                    task.waiting_input.popleft()
+                else:
+                    task.waiting_input[0] = task.waiting_input[0][written:]
+        except BlockingIOError:
+            return
+        except OSError:
+            task.waiting_input.clear()
+            task.input_ends = True
+        if task.input_ends:
+            os.close(task.input)
+            task.input = None
+        self._thank()
+
+    def _thank(self) -> None:
+        """Once all input has gone to the tasks, ask for more."""
+        if self.owed and not any(task.waiting_input for task in self.tasks):
+            for _ in range(self.owed):
+                self.manager.message({"kind": "taken"})
+            self.owed = 0
+
+    def _reap(self) -> None:
+        while True:
+            try:
+                process, status, final = os.wait4(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if not process:
+                return
+            task = next((task for task in self.tasks if task.process == process), None)
+            if task is None:
+                usage.add(self.tasks[0].measures, final)
+                continue
+            task.status = status
+            usage.close(task.measures, final, self._own_size)
+            task.waiting_input.clear()
+            self._thank()
+            self.manager.message({"kind": "exit", "rank": task.rank, "status": status})
+
+    # ---------------------------------------------------------------- the end
+
+    def _end_descendants(self) -> None:
+        """Kill what the tasks left behind; give up on what the kernel does not let go of."""
+        end = time.monotonic() + 60.0
+        while time.monotonic() < end:
+            left = processes.descendants(os.getpid())
+            if not left:
+                self._reap()
+                return
+            processes.send_signal(left, signal.SIGKILL)
+            self._turn(time.monotonic() + 0.02)
+
+    def _drain(self) -> None:
+        end = time.monotonic() + DRAIN_SECONDS
+        while self.pipes and not self.manager.closed and (time.monotonic() < end or self.manager.waiting):
+            self._turn(min(end, time.monotonic() + 1.0) if time.monotonic() < end else time.monotonic() + 1.0)
+        for descriptor in list(self.pipes):
+            self._close_pipe(descriptor)
+
+    def _flush(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while self.manager.waiting and not self.manager.closed and time.monotonic() < end:
+            poll = select.poll()
+            poll.register(self.manager, select.POLLOUT)
+            poll.poll(200)
+            self.manager.flush()
+
+    def _usage(self) -> Sequence[Mapping[str, Any]]:
+        return [{"rank": task.rank, "node": self.specification["node"], "measures": task.measures} for task in self.tasks]
+
+
+_STREAMS = {1: "stdout", 2: "stderr"}
+
+
+def run(specification: Specification, control: Channel) -> None:
+    """The whole life of a keeper in a freshly forked process, which it ends."""
+    code = 1
+    try:
+        processes.reset_signals()
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+        os.setsid()
+        processes.close_all_but([control.fileno()])
+        processes.adopt_orphans()
+        processes.set_name("stepd %s.%s" % (specification["job"], specification["step"]))
+        manager = control
+        if specification.get("manager"):
+            opening = {"kind": "keeper", "step": specification["step"], "node": specification["node"]}
+            manager = Channel(messages.dial(specification["manager"], "stepd", opening, specification["secret"]))
+        Keeper(specification, control, manager).run()
+        code = 0
+    except (OSError, wire.WireError):
+        pass
+    except BaseException:
+        import traceback
+
+        traceback.print_exc()
+    finally:
+        os._exit(code)

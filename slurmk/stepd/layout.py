@@ -1,0 +1,349 @@
+"""Which nodes a step uses, how many tasks each gets, and what CPUs, memory and GRES it holds: a pure function.
+
+The step manager keeps what running steps hold; this module says what one more step would get, that it must wait (Busy),
+or that the job can never give it that (Refused), in Slurm's words.
+"""
+
+from __future__ import annotations
+
+from slurmk.stepd import hosts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Dict, List, Mapping, Optional, Sequence, Set, Tuple
+
+TOO_MANY = "More processors requested than permitted"
+NO_SUCH_NODES = "Requested node configuration is not available"
+BUSY = "Requested nodes are busy"
+NO_SUCH_GRES = "Invalid generic resource (gres) specification"
+
+LARGEST = 1000000
+"""Tasks of one step."""
+
+
+class Refused(Exception):
+    """The job can never give the step what it asks for."""
+
+
+class Busy(Exception):
+    """The step has to wait until other steps end."""
+
+
+class Holding:
+    """What running steps hold on one node of the job."""
+
+    def __init__(self, share: Mapping[str, Any]) -> None:
+        self.share = share
+        self.cpus = 0
+        self.memory = 0
+        self.devices: Set[Tuple[str, int]] = set()
+
+    @property
+    def free_cpus(self) -> int:
+        return int(self.share["cpus"]) - self.cpus
+
+    @property
+    def free_memory(self) -> int:
+        return int(self.share["memory"]) - self.memory
+
+
+class Layout:
+    """One step on its nodes; all lists are in the order of the step's nodes. ``job_nodes`` are numbers of the job's nodes."""
+
+    def __init__(self, job_nodes: Sequence[int], ranks: Sequence[Sequence[int]], distribution: str) -> None:
+        self.job_nodes = list(job_nodes)
+        self.ranks = [list(each) for each in ranks]
+        self.counts = [len(each) for each in ranks]
+        self.distribution = distribution
+        self.cpus: List[int] = []
+        self.memory: List[int] = []
+        self.gres: List[List[Dict[str, Any]]] = []
+        self.holds = True  # False for a step that overlaps others
+        self.holds_gres = True
+
+    @property
+    def tasks(self) -> int:
+        return sum(self.counts)
+
+
+def lay_out(job: Mapping[str, Any], request: Mapping[str, Any], holdings: Sequence[Holding], first: int) -> Layout:
+    """Raises Refused or Busy. ``first`` is the number of the node to look at first, so that steps go round the nodes."""
+    candidates = _candidates(job, request)
+    arbitrary = _distribution_word(request) == "arbitrary" and bool(request.get("nodelist"))
+    tasks = _tasks(request, len(candidates))
+    if arbitrary:
+        order = [_index(job, name) for name in _expand(request["nodelist"])][:tasks]
+        if len(order) < tasks:
+            raise Refused(NO_SUCH_NODES)
+        chosen = list(dict.fromkeys(order))
+        ranks = [[rank for rank, node in enumerate(order) if node == each] for each in chosen]
+    else:
+        wanted = min(int(request.get("minimum_nodes") or len(candidates)), tasks)
+        if wanted > len(candidates):
+            raise Refused(NO_SUCH_NODES)
+        total = {node: _capacity(int(job["nodes"][node]["cpus"]), request) for node in candidates}
+        most = int(request.get("maximum_nodes") or len(candidates))
+        if sum(sorted(total.values(), reverse=True)[: max(wanted, min(most, len(candidates)))]) < tasks:
+            raise Refused(TOO_MANY)
+        chosen = _choose(job, request, holdings, candidates, wanted, most, tasks, first)
+        ranks = distribute(tasks, [_room(request, holdings[node]) for node in chosen], request)
+    layout = Layout(chosen, ranks, _distribution(request, tasks, len(chosen)))
+    _give(job, request, holdings, layout)
+    return layout
+
+
+def _candidates(job: Mapping[str, Any], request: Mapping[str, Any]) -> List[int]:
+    """Numbers of the job's nodes that the step may use, those it must use first."""
+    names = [node["node"] for node in job["nodes"]]
+    excluded = set(_expand(request.get("exclude")))
+    allowed = [number for number, name in enumerate(names) if name not in excluded]
+    if request.get("relative") is not None:
+        start = int(request["relative"])
+        allowed = [number for number in allowed if number >= start]
+    required = list(dict.fromkeys(_index(job, name) for name in _expand(request.get("nodelist"))))
+    if any(number not in allowed for number in required):
+        raise Refused(NO_SUCH_NODES)
+    if not allowed:
+        raise Refused(NO_SUCH_NODES)
+    return required + [number for number in allowed if number not in required]
+
+
+def _expand(text: Optional[str]) -> List[str]:
+    try:
+        return hosts.expand(text) if text else []
+    except ValueError:
+        raise Refused(NO_SUCH_NODES) from None
+
+
+def _index(job: Mapping[str, Any], name: str) -> int:
+    for number, node in enumerate(job["nodes"]):
+        if node["node"] == name:
+            return number
+    raise Refused(NO_SUCH_NODES)
+
+
+def _tasks(request: Mapping[str, Any], nodes: int) -> int:
+    tasks = request.get("tasks")
+    if tasks is None:
+        tasks = int(request.get("minimum_nodes") or nodes) * int(request.get("tasks_per_node") or 1)
+    if not 0 < int(tasks) <= LARGEST:
+        raise Refused(TOO_MANY)
+    return int(tasks)
+
+
+def _capacity(cpus: int, request: Mapping[str, Any]) -> int:
+    """Tasks that fit that many CPUs."""
+    if request.get("overcommit"):
+        return LARGEST
+    fitting = cpus // max(1, int(request.get("cpus_per_task") or 1))
+    limit = request.get("tasks_per_node")
+    return min(fitting, int(limit)) if limit else fitting
+
+
+def _room(request: Mapping[str, Any], holding: Holding) -> int:
+    """Tasks that fit what other steps leave of a node; with overcommitment, what fits without it."""
+    cpus = int(holding.share["cpus"]) if request.get("overlap") else holding.free_cpus
+    if request.get("overcommit"):
+        return max(1, cpus) if cpus > 0 else 0
+    return _capacity(cpus, request)
+
+
+def _choose(
+    job: Mapping[str, Any],
+    request: Mapping[str, Any],
+    holdings: Sequence[Holding],
+    candidates: Sequence[int],
+    wanted: int,
+    most: int,
+    tasks: int,
+    first: int,
+) -> List[int]:
+    """Nodes with room for the tasks, in the job's order. Raises Busy."""
+    required = list(dict.fromkeys(_index(job, name) for name in _expand(request.get("nodelist"))))
+    count = len(job["nodes"])
+    start = candidates[0] if request.get("relative") is not None else first
+    others = sorted((node for node in candidates if node not in required), key=lambda node: (node - start) % count)
+    usable = [node for node in required + others if _room(request, holdings[node]) > 0]
+    if any(node not in usable for node in required[:wanted]):
+        raise Busy(BUSY)
+    if not (request.get("exact") or request.get("cpus_per_task") or request.get("overlap")):
+        untouched = [node for node in usable if not holdings[node].cpus]
+        usable = sorted(usable, key=lambda node: (node not in required, node not in untouched))
+    chosen = usable[:wanted]
+    room = sum(_room(request, holdings[node]) for node in chosen)
+    for node in usable[wanted : max(wanted, most)]:
+        if room >= tasks or request.get("overcommit"):
+            break
+        chosen.append(node)
+        room += _room(request, holdings[node])
+    if len(chosen) < wanted or (room < tasks and not request.get("overcommit")):
+        raise Busy(BUSY)
+    return sorted(chosen)
+
+
+def distribute(tasks: int, room: Sequence[int], request: Mapping[str, Any]) -> List[List[int]]:
+    """Ranks of the tasks of each node. ``room`` is how many fit each; what is beyond that goes round the nodes."""
+    word = _distribution_word(request) or ("block" if tasks > len(room) else "cyclic")
+    plane = int(request.get("plane_size") or 1)
+    if word == "plane":
+        return _plane(tasks, len(room), plane)
+    if word == "cyclic":
+        return _cyclic(tasks, room)
+    counts = [1 if number < tasks else 0 for number in range(len(room))]
+    left = tasks - sum(counts)
+    for number, fitting in enumerate(room):
+        more = min(left, max(0, fitting - counts[number]))
+        counts[number] += more
+        left -= more
+    for extra in range(left):
+        counts[extra % len(counts)] += 1
+    ranks, start = [], 0
+    for count in counts:
+        ranks.append(list(range(start, start + count)))
+        start += count
+    return ranks
+
+
+def _cyclic(tasks: int, room: Sequence[int]) -> List[List[int]]:
+    ranks: List[List[int]] = [[] for _ in room]
+    rank, full = 0, False
+    while rank < tasks:
+        before = rank
+        for number, fitting in enumerate(room):
+            if rank < tasks and (full or len(ranks[number]) < fitting):
+                ranks[number].append(rank)
+                rank += 1
+        full = full or rank == before
+    return ranks
+
+
+def _plane(tasks: int, nodes: int, size: int) -> List[List[int]]:
+    ranks: List[List[int]] = [[] for _ in range(nodes)]
+    for rank in range(tasks):
+        ranks[rank // size % nodes].append(rank)
+    return ranks
+
+
+def _distribution_word(request: Mapping[str, Any]) -> str:
+    return str(request.get("distribution") or "").lower().split(":")[0].split(",")[0].split("=")[0].lstrip("*")
+
+
+def _distribution(request: Mapping[str, Any], tasks: int, nodes: int) -> str:
+    return str(request.get("distribution") or ("block" if tasks > nodes else "cyclic")).lower()
+
+
+# ------------------------------------------------------------------------------------------------- resources
+
+
+def _give(job: Mapping[str, Any], request: Mapping[str, Any], holdings: Sequence[Holding], layout: Layout) -> None:
+    """CPUs, memory and GRES of the step on each node. Raises Busy or Refused."""
+    exact = bool(request.get("exact") or request.get("cpus_per_task")) and not request.get("whole")
+    layout.holds = not request.get("overlap")
+    for node, count in zip(layout.job_nodes, layout.counts):
+        holding = holdings[node]
+        free = holding.free_cpus if layout.holds else int(holding.share["cpus"])
+        cpus = min(count * max(1, int(request.get("cpus_per_task") or 1)), int(holding.share["cpus"])) if exact else free
+        layout.cpus.append(max(1, cpus))
+        memory = _memory(job, request, holding, layout.cpus[-1])
+        if memory > int(holding.share["memory"]) or (layout.holds and memory > holding.free_memory):
+            raise Busy(BUSY)
+        layout.memory.append(memory)
+    wanted = _gres_wanted(request, layout)
+    if wanted is None:
+        layout.gres = [[dict(each) for each in job["nodes"][node]["gres"]] for node in layout.job_nodes]
+        layout.holds_gres = False
+    else:
+        layout.gres = [_devices(holdings[node], each, layout.holds) for node, each in zip(layout.job_nodes, wanted)]
+        layout.holds_gres = layout.holds
+
+
+def _memory(job: Mapping[str, Any], request: Mapping[str, Any], holding: Holding, cpus: int) -> int:
+    """MiB that the step holds on a node; 0 when nobody asked for a share of the job's memory."""
+    if request.get("memory_per_node") is not None:
+        return int(request["memory_per_node"])
+    per_cpu = request.get("memory_per_cpu")
+    if per_cpu is None:
+        per_cpu = job["request"].get("memory_per_cpu")
+        return min(int(per_cpu or 0) * cpus, max(0, holding.free_memory))
+    return int(per_cpu) * cpus
+
+
+def parse_gres(text: Optional[str]) -> List[Tuple[str, str, int]]:
+    """``gres/gpu:a100:2`` and its kin as (name, type, count)."""
+    found = []
+    for word in (text or "").replace("=", ":").split(","):
+        for prefix in ("gres/", "gres:"):
+            if word.startswith(prefix):
+                word = word[len(prefix) :]
+        parts = word.split(":")
+        if not parts[0]:
+            continue
+        count = 1
+        if len(parts) > 1 and parts[-1].isdigit():
+            count = int(parts.pop())
+        found.append((parts[0], parts[1] if len(parts) > 1 else "", count))
+    return found
+
+
+def _gres_wanted(request: Mapping[str, Any], layout: Layout) -> Optional[List[List[Tuple[str, str, int]]]]:
+    """What each node shall give; None when the step did not say."""
+    if request.get("no_gres") or str(request.get("gres") or "").lower() == "none":
+        return [[] for _ in layout.job_nodes]
+    if request.get("gres"):
+        return [parse_gres(request["gres"]) for _ in layout.job_nodes]
+    if request.get("gres_per_task"):
+        per_task = parse_gres(request["gres_per_task"])
+        return [[(name, kind, number * count) for name, kind, number in per_task] for count in layout.counts]
+    if request.get("gres_per_step"):
+        nodes = len(layout.job_nodes)
+        return [
+            [
+                (name, kind, total // nodes + (1 if number < total % nodes else 0))
+                for name, kind, total in parse_gres(request["gres_per_step"])
+            ]
+            for number in range(nodes)
+        ]
+    return None
+
+
+def _devices(holding: Holding, wanted: Sequence[Tuple[str, str, int]], holds: bool) -> List[Dict[str, Any]]:
+    given: List[Dict[str, Any]] = []
+    for name, kind, count in wanted:
+        left = count
+        have = [each for each in holding.share["gres"] if each["name"] == name and kind in ("", each["type"])]
+        if sum(each["count"] for each in have) < count:
+            raise Refused(NO_SUCH_GRES)
+        for each in have:
+            free = [index for index in each["indices"] if not holds or (name, index) not in holding.devices]
+            taken = free[:left] if each["indices"] else []
+            number = len(taken) if each["indices"] else min(left, each["count"])
+            if number:
+                given.append({"name": name, "type": each["type"], "count": number, "indices": taken})
+                left -= number
+        if left:
+            raise Busy(BUSY)
+    return given
+
+
+def hold(layout: Layout, holdings: Sequence[Holding], sign: int = 1) -> None:
+    """Take what the step holds out of what is free, or give it back (``sign`` -1)."""
+    for number, node in enumerate(layout.job_nodes):
+        holding = holdings[node]
+        if layout.holds:
+            holding.cpus += sign * layout.cpus[number]
+            holding.memory += sign * layout.memory[number]
+        if layout.holds_gres:
+            devices = {(each["name"], index) for each in layout.gres[number] for index in each["indices"]}
+            holding.devices = holding.devices | devices if sign > 0 else holding.devices - devices
+
+
+def gres_text(layout: Layout) -> str:
+    """The step's GRES as in a TRES string: ``gres/gpu=2,gres/gpu:a100=2``."""
+    totals: Dict[str, int] = {}
+    for gres in layout.gres:
+        for each in gres:
+            totals["gres/" + each["name"]] = totals.get("gres/" + each["name"], 0) + each["count"]
+            if each["type"]:
+                name = "gres/%s:%s" % (each["name"], each["type"])
+                totals[name] = totals.get(name, 0) + each["count"]
+    return ",".join("%s=%d" % pair for pair in totals.items())

@@ -1,0 +1,477 @@
+"""The step manager: in the stepd of a job's first node, it makes the job's steps.
+
+It listens for srun (one connection a step), for the stepds of the job's other nodes (peers) and for their keepers. A step
+that finds no free resources waits in line. What a step's keepers say goes to its srun, and back; when srun's connection
+ends, its step is killed.
+
+From srun: ``step`` (request, environment, owns_allocation, pty, address), ``signal`` (signal), ``kill`` (signal, cause,
+kill_wait), ``window`` (rows, columns), and STREAM frames of input. To srun: ``refused`` (text), ``waiting`` (text), ``created``
+(step, nodes, ranks, …), ``running`` (node, tasks), ``exit`` (node, rank, status), ``failed`` (node, text, errno),
+``aborting``, ``taken``, ``ended``, ``returned``, and STREAM frames of output.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import time
+
+from slurmk import wire
+from slurmk.stepd import layout, messages, output, programs, texts, usage
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Dict, List, Mapping, Optional, Set
+
+    from slurmk.stepd.node import Node
+
+    Message = Dict[str, Any]
+
+SOCKET_FILE = "manager.sock"
+
+LONGEST_PATH = 100
+"""Bytes of a Unix socket's path that any system takes."""
+
+PEER_SECONDS = 60.0
+"""How long a step waits for a stepd that was not heard of yet."""
+
+REGISTER_SECONDS = 30.0
+
+KILLED = signal.SIGKILL.value
+"""Wait status of a task whose keeper went away."""
+
+
+class KeeperLink:
+    """The connection of one keeper of a step."""
+
+    def __init__(self, node: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.node = node
+        self.reader = reader
+        self.writer = writer
+        self.over = asyncio.Event()
+
+    def tell(self, message: Mapping[str, Any]) -> None:
+        if not self.writer.is_closing():
+            self.writer.write(messages.pack(dict(message)))
+
+
+class Step:
+    """One step that was created."""
+
+    def __init__(self, number: int, request: Mapping[str, Any], made: layout.Layout, nodes: List[str]) -> None:
+        self.number = number
+        self.request = request
+        self.layout = made
+        self.nodes = nodes
+        self.start_time = int(time.time())
+        self.keepers: Dict[str, KeeperLink] = {}
+        self.expected: Dict[str, asyncio.Future[KeeperLink]] = {}
+        self.statuses: Dict[int, int] = {}
+        self.measured: List[Mapping[str, Any]] = []
+        self.owed: List[int] = []  # for each frame of input, how many keepers have not taken it yet
+        self.taken: Dict[str, int] = {}
+        self.state = ""  # why it was ended from outside
+        self.writer: Optional[asyncio.StreamWriter] = None
+        self.timers: List[asyncio.TimerHandle] = []
+
+    def tell(self, message: Mapping[str, Any]) -> None:
+        """To its srun."""
+        if self.writer is not None and not self.writer.is_closing():
+            self.writer.write(messages.pack(dict(message)))
+
+    @property
+    def status(self) -> int:
+        """The wait status that stands for all tasks: that of the highest exit code."""
+        return max(self.statuses.values(), key=texts.exit_code, default=0)
+
+
+class StepManager:
+    """Serves the steps of ``node``'s job."""
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+        self.job = node.job
+        self.address = ""
+        self.port = 0
+        self.steps: Dict[int, Step] = {}
+        self.holdings = [layout.Holding(share) for share in self.job["nodes"]]
+        self._next = 0
+        self._first = 0
+        self._peers: Dict[str, asyncio.StreamWriter] = {}
+        self._peer_came = asyncio.Event()
+        self._freed = asyncio.Event()
+        self._servers: List[asyncio.AbstractServer] = []
+        self._connections: Set[asyncio.StreamWriter] = set()
+        self._closed = False
+
+    async def listen(self) -> None:
+        """Start to serve; ``address`` is then where."""
+        host = self.job.get("listen") or "127.0.0.1"
+        listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+        listening.bind((host, 0))
+        self.port = listening.getsockname()[1]
+        self._servers.append(await asyncio.start_server(self._connected, sock=listening, backlog=512))
+        shown = self.job.get("advertise") or host
+        self.address = "tcp:%s:%d" % ("[%s]" % shown if ":" in shown else shown, self.port)
+        path = os.path.join(self.node.directory, SOCKET_FILE)
+        if len(os.fsencode(path)) <= LONGEST_PATH:
+            with contextlib.suppress(OSError):
+                self._servers.append(await asyncio.start_unix_server(self._connected, path=path, backlog=512))
+                os.chmod(path, 0o777)
+                self.address = "unix:%s|%s" % (path, self.address)
+
+    def close(self) -> None:
+        """Serve no more."""
+        self._closed = True
+        for server in self._servers:
+            server.close()
+        for writer in list(self._connections):
+            writer.close()
+        self._freed.set()
+
+    # ---------------------------------------------------------------- connections
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._connections.add(writer)
+        if writer.get_extra_info("socket").family != socket.AF_UNIX:
+            writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        try:
+            opening = await asyncio.wait_for(self._prove(reader, writer), REGISTER_SECONDS)
+            serve = {"step": self._serve_srun, "peer": self._serve_peer, "keeper": self._serve_keeper}.get(opening["kind"])
+            if serve is not None:
+                await serve(opening, reader, writer)
+        except (OSError, wire.WireError, asyncio.IncompleteReadError, asyncio.TimeoutError, ValueError, KeyError, TypeError):
+            pass
+        finally:
+            self._connections.discard(writer)
+            writer.close()
+
+    async def _prove(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Message:
+        kind, payload = await messages.read_frame(reader)
+        if kind != wire.HELLO or int(payload.split(b" ")[0]) < wire.OLDEST:
+            raise wire.WireError("no HELLO")
+        challenge = messages.nonce()
+        writer.write(messages.pack({"kind": "nonce", "nonce": challenge}))
+        opening = await messages.read_message(reader)
+        if not messages.proven(self.node.place["secret"], challenge, str(opening["kind"]), opening.get("proof")):
+            raise wire.WireError("wrong secret")
+        return opening
+
+    async def _serve_peer(self, opening: Message, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        name = str(opening["node"])
+        self._peers[name] = writer
+        self._peer_came.set()
+        try:
+            while True:
+                await messages.read_frame(reader)
+        finally:
+            if self._peers.get(name) is writer:
+                del self._peers[name]
+
+    async def _serve_keeper(self, opening: Message, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        step = self.steps.get(int(opening["step"]))
+        expected = step.expected.pop(str(opening["node"]), None) if step is not None else None
+        if step is None or expected is None or expected.done():
+            return
+        link = KeeperLink(str(opening["node"]), reader, writer)
+        expected.set_result(link)
+        await self._listen(step, link)
+
+    # ---------------------------------------------------------------- one srun
+
+    async def _serve_srun(self, opening: Message, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        owns = bool(opening.get("owns_allocation"))
+        status = 1 << 8
+        step: Optional[Step] = None
+        try:
+            step = await self._create(opening, reader, writer)
+            if step is not None:
+                opening.setdefault("port", self.port)
+                status = await self._run(step, opening, reader)
+        finally:
+            if owns:
+                if not writer.is_closing():
+                    writer.write(messages.pack({"kind": "returned"}))
+                self.node.allocation_returned(status)
+
+    async def _create(self, opening: Message, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Optional[Step]:
+        """Lay the step out, waiting for resources where that helps; None when it is refused."""
+        request: Message = opening["request"]
+        began = time.monotonic()
+        waited = False
+        gone = asyncio.ensure_future(reader.read(1))
+        try:
+            while True:
+                if self._closed or self.node.terminating or self.node.timed_out:
+                    return _refuse(writer, "Job/step already completing or completed")
+                try:
+                    return self._make(request, writer, waited)
+                except layout.Refused as refused:
+                    return _refuse(writer, str(refused))
+                except layout.Busy as busy:
+                    patience = request.get("immediate")
+                    if patience is not None and time.monotonic() - began >= patience:
+                        return _refuse(writer, str(busy))
+                    if not waited:
+                        writer.write(messages.pack({"kind": "waiting", "text": str(busy)}))
+                    waited = True
+                self._freed.clear()
+                freed = asyncio.ensure_future(self._freed.wait())
+                left = None if patience is None else max(0.0, patience - (time.monotonic() - began))
+                await asyncio.wait({freed, gone}, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+                freed.cancel()
+                if gone.done():
+                    return None
+        finally:
+            gone.cancel()
+
+    def _make(self, request: Message, writer: asyncio.StreamWriter, waited: bool) -> Step:
+        made = layout.lay_out(self.job, request, self.holdings, self._first)
+        step = Step(self._next, request, made, [self.job["nodes"][node]["node"] for node in made.job_nodes])
+        self._next += 1
+        self._first = (made.job_nodes[-1] + 1) % len(self.holdings)
+        layout.hold(made, self.holdings)
+        self.steps[step.number] = step
+        step.writer = writer
+        step.tell(
+            {
+                "kind": "created",
+                "step": step.number,
+                "nodes": step.nodes,
+                "ranks": made.ranks,
+                "cpus": made.cpus,
+                "waited": waited,
+                "job": self.job["job"],
+                "kill_wait": self.job["kill_wait"],
+                "values": output.pattern_values(self.job, str(step.number), step.nodes[0], 0, 0),
+            }
+        )
+        return step
+
+    async def _run(self, step: Step, opening: Message, reader: asyncio.StreamReader) -> int:
+        """Start the tasks, and stay until all of the step is over; its wait status."""
+        self.node.reports.add("step_started", step=self._described(step, "RUNNING"))
+        listening: List[asyncio.Task[Any]] = []
+        following = self.node.spawn(self._follow(step, reader))
+        try:
+            self._set_limit(step)
+            plan = programs.tasks_of(self.job, step, opening)
+            for index, name in enumerate(step.nodes):
+                listening.append(self.node.spawn(self._start_on(step, index, name, plan[index])))
+            await asyncio.gather(*listening)
+        except (OSError, ValueError) as error:
+            step.tell({"kind": "failed", "node": step.nodes[0], "text": str(error), "errno": 1})
+            step.statuses.setdefault(0, 1 << 8)
+        finally:
+            for timer in step.timers:
+                timer.cancel()
+            self._end(step)
+        following.cancel()
+        step.tell({"kind": "ended", "state": step.state})
+        if step.writer is not None:
+            with contextlib.suppress(OSError):
+                await step.writer.drain()
+        return step.status
+
+    def _end(self, step: Step) -> None:
+        """Give back what the step held, and report how it ended."""
+        layout.hold(step.layout, self.holdings, -1)
+        self.steps.pop(step.number, None)
+        self._freed.set()
+        state = step.state or ("FAILED" if step.status else "COMPLETED")
+        self.node.reports.add("step_ended", step=self._described(step, state))
+
+    def _described(self, step: Step, state: str) -> Message:
+        request, made = step.request, step.layout
+        described = {
+            "step": step.number,
+            "name": request["name"],
+            "state": state,
+            "start_time": step.start_time,
+            "nodes": step.nodes,
+            "tasks": made.tasks,
+            "cpus": sum(made.cpus),
+            "memory": sum(made.memory),
+            "gres": layout.gres_text(made),
+            "submit_line": request.get("submit_line", ""),
+            "distribution": made.distribution,
+            "cpus_per_task": request.get("cpus_per_task"),
+            "input": request.get("input") or "",
+            "output": request.get("output") or "",
+            "error": request.get("error") or "",
+            "time_limit": request.get("time_limit"),
+        }
+        if state != "RUNNING":
+            described.update(end_time=int(time.time()), exit_code=step.status, usage=usage.total(step.measured))
+        return described
+
+    # ---------------------------------------------------------------- keepers
+
+    async def _start_on(self, step: Step, index: int, name: str, specification: Message) -> None:
+        """Have the tasks of one node started, and listen until they are gone."""
+        if step.layout.job_nodes[index] == self.node.index:
+            made = self.node.fork_keeper(specification)
+            await made.open()
+            await self._listen(step, KeeperLink(name, made.reader, made.writer))
+            return
+        expected: asyncio.Future[KeeperLink] = asyncio.get_running_loop().create_future()
+        step.expected[name] = expected
+        try:
+            peer = await asyncio.wait_for(self._peer(name), PEER_SECONDS)
+            peer.write(messages.pack({"kind": "keeper", "specification": specification}))
+            link = await asyncio.wait_for(asyncio.shield(expected), PEER_SECONDS)
+        except asyncio.TimeoutError:
+            self._lost(step, index, name)
+            return
+        await link.over.wait()
+
+    async def _peer(self, name: str) -> asyncio.StreamWriter:
+        while name not in self._peers:
+            self._peer_came.clear()
+            await self._peer_came.wait()
+        return self._peers[name]
+
+    def _lost(self, step: Step, index: int, name: str) -> None:
+        for rank in step.layout.ranks[index]:
+            if rank not in step.statuses:
+                step.statuses[rank] = KILLED
+                step.tell({"kind": "exit", "node": name, "rank": rank, "status": KILLED})
+
+    async def _listen(self, step: Step, link: KeeperLink) -> None:
+        """Take what a keeper says, until its connection ends."""
+        step.keepers[link.node] = link
+        index = step.nodes.index(link.node)
+        if step.state:
+            link.tell({"kind": "kill", "signal": signal.SIGKILL, "kill_wait": 0})
+        try:
+            while True:
+                kind, payload = await messages.read_frame(link.reader)
+                if kind == wire.STREAM:
+                    await self._pass_on(step, payload)
+                elif kind == wire.MESSAGE:
+                    self._hear(step, link.node, messages.unpack(payload))
+        except (asyncio.IncompleteReadError, OSError, wire.WireError, ValueError, KeyError):
+            pass
+        finally:
+            self._lost(step, index, link.node)
+            del step.keepers[link.node]
+            link.writer.close()
+            link.over.set()
+
+    async def _pass_on(self, step: Step, payload: bytes) -> None:
+        """Output to srun; this waits while srun does not read, and so does the keeper then."""
+        writer = step.writer
+        if writer is None or writer.is_closing():
+            return
+        writer.write(wire.encode(wire.STREAM, payload))
+        with contextlib.suppress(OSError):
+            await writer.drain()
+
+    def _hear(self, step: Step, node: str, message: Message) -> None:
+        kind = message.get("kind")
+        if kind == "exit":
+            step.statuses[int(message["rank"])] = int(message["status"])
+            step.tell({"kind": "exit", "node": node, "rank": message["rank"], "status": message["status"]})
+        elif kind == "running":
+            step.tell({"kind": "running", "node": node, "tasks": len(message["processes"])})
+        elif kind == "failed":
+            for rank in step.layout.ranks[step.nodes.index(node)]:
+                step.statuses[rank] = 1 << 8
+            step.tell({"kind": "failed", "node": node, "text": message["text"], "errno": message["errno"]})
+        elif kind == "taken":
+            self._taken(step, node)
+        elif kind == "done":
+            step.measured += message["usage"]
+
+    def _taken(self, step: Step, node: str) -> None:
+        """A frame of input was taken by one node; srun is told once all have."""
+        before = min((step.taken.get(name, 0) for name in step.nodes), default=0)
+        step.taken[node] = step.taken.get(node, 0) + 1
+        after = min(step.taken.get(name, 0) if name in step.keepers else step.taken[node] for name in step.nodes)
+        for _ in range(after - before):
+            step.tell({"kind": "taken"})
+
+    # ---------------------------------------------------------------- what srun and others want of a step
+
+    async def _follow(self, step: Step, reader: asyncio.StreamReader) -> None:
+        """Take what srun says; when it goes away, the step is killed."""
+        try:
+            while True:
+                kind, payload = await messages.read_frame(reader)
+                if kind == wire.STREAM:
+                    for link in list(step.keepers.values()):
+                        if not link.writer.is_closing():
+                            link.writer.write(wire.encode(wire.STREAM, payload))
+                elif kind == wire.MESSAGE:
+                    self._obey(step, messages.unpack(payload))
+        except (asyncio.IncompleteReadError, OSError, wire.WireError, ValueError, KeyError):
+            step.writer = None
+            step.state = step.state or "CANCELLED"
+            self._kill(step, signal.SIGKILL, 0.0, "")
+
+    def _obey(self, step: Step, message: Message) -> None:
+        kind = message.get("kind")
+        if kind == "signal":
+            self._signal_step(step, int(message["signal"]))
+        elif kind == "kill":
+            self._kill(step, int(message["signal"]), float(message.get("kill_wait", 0)), str(message.get("cause", "")))
+        elif kind == "window":
+            for link in step.keepers.values():
+                link.tell({"kind": "window", "rows": message["rows"], "columns": message["columns"]})
+
+    def signal(self, number: int, step_number: Optional[int]) -> None:
+        """Signal one step, or all of them; SIGKILL to a step cancels it."""
+        for step in list(self.steps.values()):
+            if step_number is None or step.number == step_number:
+                if number in (signal.SIGKILL, signal.SIGTERM) and step_number is not None:
+                    step.state = "CANCELLED"
+                    self._kill(step, number, self.job["kill_wait"], texts.by_signal(number))
+                else:
+                    self._signal_step(step, number)
+
+    def _signal_step(self, step: Step, number: int) -> None:
+        for link in step.keepers.values():
+            link.tell({"kind": "signal", "signal": number, "whole": True})
+
+    def _kill(self, step: Step, number: int, kill_wait: float, cause: str) -> None:
+        """End a step: the signal now, SIGKILL after ``kill_wait`` seconds. Its first node says why."""
+        text = texts.cancelled("STEP %d.%d" % (self.job["job"], step.number), step.nodes[0], cause) if cause else b""
+        for name, link in step.keepers.items():
+            order: Message = {"kind": "kill", "signal": number, "kill_wait": kill_wait}
+            if text and name == next(iter(step.keepers)):
+                order["text"] = text.decode("utf-8", "surrogateescape")
+            link.tell(order)
+
+    def end_all(self, cause: str, kill_wait: float) -> None:
+        """End all steps, for the job ends."""
+        for step in list(self.steps.values()):
+            said = bool(step.state)
+            step.state = step.state or ("TIMEOUT" if cause == texts.TIME_LIMIT else "CANCELLED")
+            step.tell({"kind": "aborting", "cause": cause})
+            self._kill(step, signal.SIGTERM, kill_wait, "" if said else cause)
+        self._freed.set()
+
+    def _set_limit(self, step: Step) -> None:
+        minutes = step.request.get("time_limit")
+        if minutes is None or minutes >= 0xFFFFFFFE:
+            return
+        loop = asyncio.get_running_loop()
+        seconds = float(minutes) * 60
+
+        def over() -> None:
+            step.state = step.state or "TIMEOUT"
+            self._kill(step, signal.SIGTERM, self.job["kill_wait"], texts.TIME_LIMIT)
+
+        step.timers.append(loop.call_later(seconds, over))
+        if step.request.get("signal"):
+            delay = 60 if step.request.get("signal_delay") is None else int(step.request["signal_delay"])
+            number = int(step.request["signal"])
+            step.timers.append(loop.call_later(max(0.0, seconds - delay), lambda: self._signal_step(step, number)))
+
+
+def _refuse(writer: asyncio.StreamWriter, text: str) -> Optional[Step]:
+    writer.write(messages.pack({"kind": "refused", "text": text}))
+    return None

@@ -1,0 +1,505 @@
+"""The stepd of one node of one job: keeps the job alive there, whatever becomes of the controller.
+
+It dials the controller for as long as it lives, is told its job, runs the batch script (on the first node, where the
+step manager is as well), forks keepers for steps, and ends when the controller has acknowledged that nothing of the job
+is left on the node.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import json
+import os
+import signal
+import socket
+import sys
+import time
+
+from slurmk import wire
+from slurmk.stepd import environment, keeper, messages, output, processes, texts, usage
+from slurmk.stepd.manager import StepManager
+from slurmk.stepd.reports import Reports
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Dict, List, Mapping, Optional, Set
+
+    Message = Dict[str, Any]
+
+MARKER = "started"
+"""Exists once a stepd has begun, and is locked (flock) for as long as it lives."""
+
+MANAGER_FILE = "manager"
+SCRIPT = "slurm_script"
+
+FIRST_PAUSE = 0.05
+LONGEST_PAUSE = 1.0
+"""Seconds between attempts to reach the controller."""
+
+CANNOT_OPEN = 53
+"""The wait status of a batch script whose files cannot be opened, as in Slurm (0:53)."""
+
+SIGNAL_BATCH = 1
+SIGNAL_FULL = 2
+"""Bits of slurmk.core.events.KillFlag."""
+
+
+class Keeper:
+    """A keeper of this node, as its stepd sees it."""
+
+    def __init__(self, process: int, step: str, connection: socket.socket) -> None:
+        self.process = process
+        self.step = step
+        self.connection = connection
+        self.reader: asyncio.StreamReader
+        self.writer: asyncio.StreamWriter
+
+    async def open(self) -> None:
+        self.reader, self.writer = await asyncio.open_connection(sock=self.connection)
+
+    def tell(self, message: Mapping[str, Any]) -> None:
+        if not self.writer.is_closing():
+            self.writer.write(messages.pack(dict(message)))
+
+
+class Node:
+    """One stepd. ``place`` has job, restart, node, directory (its own), controller (address) and secret."""
+
+    def __init__(self, place: Mapping[str, Any]) -> None:
+        self.place = place
+        self.job: Mapping[str, Any] = {}
+        self.index = 0
+        self.directory: str = place["directory"]
+        self.reports = Reports(self.directory, self._tell)
+        self.keepers: Dict[int, Keeper] = {}
+        self.manager: Optional[StepManager] = None
+        self.timed_out = False
+        self.terminating = False
+        self._informed = False
+        self._writer: Optional[asyncio.StreamWriter] = None
+        self._batch: Optional[Keeper] = None
+        self._batch_step: Message = {}
+        self._batch_status: Optional[int] = None
+        self._over = False  # the batch script ended, or the allocation was given back
+        self._released = 0
+        self._finished = asyncio.Event()
+        self._tasks: Set[asyncio.Task[Any]] = set()
+        self._limit: Optional[asyncio.TimerHandle] = None
+        self._warning: Optional[asyncio.TimerHandle] = None
+        self._end_time: Optional[int] = None
+        self._peer: Optional[asyncio.Task[Any]] = None
+
+    @property
+    def name(self) -> str:
+        return str(self.place["node"])
+
+    async def run(self) -> None:
+        """Live until the controller knows that the job is gone from this node."""
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGCHLD, self._reap)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            loop.add_signal_handler(number, _nothing)
+        link = self.spawn(self._keep_link())
+        await self._finished.wait()
+        link.cancel()
+        if self._writer is not None:
+            with contextlib.suppress(OSError, asyncio.TimeoutError):
+                await asyncio.wait_for(self._writer.drain(), 5)
+
+    def spawn(self, work: Any) -> asyncio.Task[Any]:
+        """Run a coroutine as a task that is not forgotten half-way."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    # ---------------------------------------------------------------- the controller
+
+    async def _keep_link(self) -> None:
+        pause = FIRST_PAUSE
+        while True:
+            try:
+                await self._link()
+                pause = FIRST_PAUSE
+            except (OSError, wire.WireError, asyncio.IncompleteReadError, ValueError, KeyError):
+                pass
+            self._writer = None
+            await asyncio.sleep(pause)
+            pause = min(pause * 1.5, LONGEST_PAUSE)
+
+    async def _link(self) -> None:
+        """One connection to the controller, until it ends."""
+        connection = messages.connect(self.place["controller"])
+        reader, writer = await asyncio.open_connection(sock=connection)
+        try:
+            writer.write(messages.hello("stepd"))
+            challenge = str((await asyncio.wait_for(messages.read_message(reader), 30)).get("nonce", ""))
+            writer.write(messages.pack(self._registration(challenge)))
+            self._writer = writer
+            for report in self.reports.waiting:
+                self._tell(report)
+            while True:
+                await self._obey(await messages.read_message(reader))
+        finally:
+            self._writer = None
+            writer.close()
+
+    def _registration(self, challenge: str) -> Message:
+        return {
+            "kind": "register",
+            "job": self.place["job"],
+            "restart": self.place["restart"],
+            "node": self.name,
+            "pid": os.getpid(),
+            "informed": self._informed,
+            "manager": self.manager.address if self.manager is not None else "",
+            "proof": messages.proof(self.place["secret"], challenge, "register"),
+        }
+
+    def _tell(self, message: Mapping[str, Any]) -> None:
+        if self._writer is not None and not self._writer.is_closing():
+            self._writer.write(messages.pack(dict(message)))
+
+    async def _obey(self, message: Message) -> None:
+        kind = message.get("kind")
+        if kind == "job":
+            await self._begin(message["job"])
+        elif kind == "ack":
+            self.reports.acknowledge(message["id"])
+            if message["id"] == self._released:
+                self._finished.set()
+        elif kind == "terminate":
+            self.terminate(float(message["kill_wait"]))
+        elif kind == "signal":
+            self.signal(int(message["signal"]), message.get("step"), int(message.get("flags", 0)))
+        elif kind == "limit":
+            self._set_limit(message["end_time"])
+        elif kind == "manager":
+            self._follow(message["address"])
+        elif kind == "unknown":
+            self._abandon()
+
+    def _abandon(self) -> None:
+        """The controller knows nothing of this job: end it, and tell nobody."""
+        self.terminating = True
+        for each in self.keepers.values():
+            each.tell({"kind": "kill", "signal": signal.SIGKILL, "kill_wait": 0})
+        self._over = True
+        self._released = -1
+        if not self.keepers:
+            self._finished.set()
+
+    # ---------------------------------------------------------------- the job
+
+    async def _begin(self, job: Mapping[str, Any]) -> None:
+        if self._informed:
+            return
+        self.job = job
+        self._informed = True
+        self.index = next(number for number, node in enumerate(job["nodes"]) if node["node"] == self.name)
+        if self.index:
+            return
+        self.manager = StepManager(self)
+        await self.manager.listen()
+        _write(os.path.join(self.directory, MANAGER_FILE), self.manager.address.encode(), 0o600)
+        self._tell({"kind": "address", "manager": self.manager.address})
+        self._set_limit(job["end_time"])
+        if not job["batch"]:
+            self.reports.add("started")
+            return
+        try:
+            await self._start_batch()
+        except OSError as error:
+            self.reports.add("launch_failed", message="%s: %s" % (error.filename or self.directory, error.strerror))
+
+    def fork_keeper(self, specification: Mapping[str, Any]) -> Keeper:
+        """Fork the keeper of a step on this node."""
+        ours, theirs = socket.socketpair()
+        process = os.fork()
+        if not process:
+            ours.close()
+            keeper.run(dict(specification, job=self.place["job"]), messages.Channel(theirs))
+            os._exit(1)
+        theirs.close()
+        made = self.keepers[process] = Keeper(process, str(specification["step"]), ours)
+        return made
+
+    async def _start_batch(self) -> None:
+        job = self.job
+        identity = processes.Identity(job["uid"], job["gid"], job["groups"])
+        script = os.path.join(self.directory, SCRIPT)
+        _write(script, job["script"].encode("utf-8", "surrogateescape"), 0o700, identity)
+        default = output.DEFAULT_OF_ARRAY if job["array"] else output.DEFAULT
+        append = str(job["request"].get("open_mode") or "w").startswith("a")
+
+        def path(pattern: str) -> str:
+            return os.path.join(job["directory"], output.fill(pattern, output.pattern_values(job, "batch", self.name, 0, 0)))
+
+        out = path(job["output"] or default)
+        error: Any = "stdout"
+        if job["error"] and path(job["error"]) != out:
+            error = {"path": path(job["error"]), "append": append}
+        task = {
+            "rank": 0,
+            "local": 0,
+            "argv": [script, *job["arguments"]],
+            "environment": {},
+            "stdin": path(job["input"]) if job["input"] else None,
+            "stdout": {"path": out, "append": append},
+            "stderr": error,
+        }
+        specification = {
+            "step": "batch",
+            "node": self.name,
+            "uid": job["uid"],
+            "gid": job["gid"],
+            "groups": job["groups"],
+            "directory": job["directory"],
+            "umask": job["umask"],
+            "environment": environment.batch_environment(job),
+            "tasks": [task],
+        }
+        share = job["nodes"][0]
+        self._batch_step = {
+            "step": "batch",
+            "name": "batch",
+            "state": "RUNNING",
+            "start_time": int(time.time()),
+            "nodes": [self.name],
+            "tasks": 1,
+            "cpus": share["cpus"],
+            "memory": share["memory"],
+            "input": task["stdin"] or "/dev/null",
+            "output": out,
+            "error": out if error == "stdout" else error["path"],
+        }
+        self._batch = self.fork_keeper(specification)
+        await self._batch.open()
+        self.spawn(self._listen_to_batch(self._batch))
+
+    async def _listen_to_batch(self, batch: Keeper) -> None:
+        measured: List[Mapping[str, Any]] = []
+        try:
+            while True:
+                message = await messages.read_message(batch.reader)
+                kind = message.get("kind")
+                if kind == "running":
+                    self.reports.add("started", step=self._batch_step)
+                elif kind == "exit":
+                    self._batch_status = int(message["status"])
+                elif kind == "failed":
+                    self.reports.add("started", step=self._batch_step)
+                    self._batch_status = CANNOT_OPEN
+                elif kind == "done":
+                    measured = message["usage"]
+        except (asyncio.IncompleteReadError, OSError, wire.WireError, ValueError):
+            pass
+        self._batch = None
+        self._batch_over(signal.SIGKILL if self._batch_status is None else self._batch_status, usage.total(measured))
+
+    def _batch_over(self, status: int, measured: Mapping[str, Any]) -> None:
+        self._over = True
+        state = "FAILED" if status else "COMPLETED"
+        if self.timed_out:
+            state = "TIMEOUT"
+        elif self.terminating:
+            state = "CANCELLED"
+        step = dict(self._batch_step, state=state, end_time=int(time.time()), exit_code=status, usage=measured)
+        self.reports.add("batch_ended", exit_code=status, usage=measured, timed_out=self.timed_out, step=step)
+
+    def allocation_returned(self, status: int) -> None:
+        """The srun that the allocation was made for is over."""
+        if not self._over:
+            self._over = True
+            self.reports.add("batch_ended", exit_code=status, timed_out=self.timed_out)
+
+    # ---------------------------------------------------------------- time and signals
+
+    def _set_limit(self, end_time: Optional[int]) -> None:
+        """Note when the job must end, and when it is warned of that."""
+        for handle in (self._limit, self._warning):
+            if handle is not None:
+                handle.cancel()
+        self._end_time = end_time
+        if end_time is None or not self.job:
+            return
+        loop = asyncio.get_running_loop()
+        left = end_time + self.job.get("over_time", 0) - time.time()
+        self._limit = loop.call_later(max(0.0, min(left, 1e7)), self._check_limit)
+        if self.job["signal"]:
+            delay = 60 if self.job["signal_delay"] is None else self.job["signal_delay"]
+            self._warning = loop.call_later(max(0.0, min(end_time - delay - time.time(), 1e7)), self._warn)
+
+    def _check_limit(self) -> None:
+        if self._end_time is None or self._over or self.terminating:
+            return
+        if time.time() < self._end_time + self.job.get("over_time", 0):
+            self._set_limit(self._end_time)
+            return
+        self.timed_out = True
+        kill_wait = float(self.job["kill_wait"])
+        if self.manager is not None:
+            self.manager.end_all(texts.TIME_LIMIT, kill_wait)
+        if self._batch is not None:
+            text = texts.cancelled("JOB %d" % self.job["job"], self.name, texts.TIME_LIMIT)
+            self._batch.tell({"kind": "kill", "kill_wait": kill_wait, "text": text.decode("utf-8", "surrogateescape")})
+        elif not self.job["batch"] and not (self.manager is not None and self.manager.steps):
+            self.allocation_returned(0)
+
+    def _warn(self) -> None:
+        """``--signal``: with B the batch shell alone, else the steps alone."""
+        batch = "B" in self.job["signal_flags"]
+        self.signal(int(self.job["signal"]), None, SIGNAL_BATCH if batch else 0)
+
+    def signal(self, number: int, step: Optional[int], flags: int) -> None:
+        """Deliver a signal as scancel(1) says."""
+        batch_step = 0xFFFFFFFB
+        if step == batch_step or (step is None and flags & SIGNAL_BATCH):
+            if self._batch is not None:
+                self._batch.tell({"kind": "signal", "signal": number, "whole": bool(flags & SIGNAL_FULL)})
+            return
+        if self.manager is not None:
+            self.manager.signal(number, step)
+        if step is None and flags & SIGNAL_FULL and self._batch is not None:
+            self._batch.tell({"kind": "signal", "signal": number, "whole": True})
+
+    def terminate(self, kill_wait: float) -> None:
+        """End everything here; the released report follows when it is gone."""
+        self.terminating = True
+        if self.manager is not None:
+            self.manager.end_all(texts.by_signal(signal.SIGTERM), kill_wait)
+        for each in self.keepers.values():
+            order: Message = {"kind": "kill", "kill_wait": kill_wait}
+            if each is self._batch and not self._over and not self.timed_out:
+                text = texts.cancelled("JOB %d" % self.place["job"], self.name, texts.by_signal(signal.SIGTERM))
+                order["text"] = text.decode()
+            each.tell(order)
+        self._check_released()
+
+    def _check_released(self) -> None:
+        if self.terminating and not self.keepers and not self._released:
+            if self.manager is not None:
+                self.manager.close()
+            self._released = self.reports.add("released")
+
+    # ---------------------------------------------------------------- processes and peers
+
+    def _reap(self) -> None:
+        """Keepers that ended, and processes whose keeper was killed: those have nobody, so they end too."""
+        while True:
+            try:
+                process, _ = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                break
+            if not process:
+                break
+            gone = self.keepers.pop(process, None)
+            if gone is not None and hasattr(gone, "writer") and gone is not self._batch:
+                gone.writer.close()
+        strays = [child for child in processes.children(os.getpid()) or [] if child not in self.keepers]
+        for child in strays:
+            processes.send_signal([child, *processes.descendants(child)], signal.SIGKILL)
+        if self._released == -1 and not self.keepers:
+            self._finished.set()
+        self._check_released_soon()
+
+    def _check_released_soon(self) -> None:
+        """After what the keepers said last was read."""
+        if self.terminating:
+            asyncio.get_running_loop().call_soon(self._check_batch_read)
+
+    def _check_batch_read(self) -> None:
+        if self._batch is None:
+            self._check_released()
+        else:
+            asyncio.get_running_loop().call_later(0.02, self._check_batch_read)
+
+    def _follow(self, address: str) -> None:
+        """Be a peer of the step manager there."""
+        if self._peer is not None:
+            self._peer.cancel()
+        self._peer = self.spawn(self._be_peer(address))
+
+    async def _be_peer(self, address: str) -> None:
+        while True:
+            with contextlib.suppress(OSError, wire.WireError, asyncio.IncompleteReadError, ValueError, KeyError):
+                await self._serve_manager(address)
+            await asyncio.sleep(0.2)
+
+    async def _serve_manager(self, address: str) -> None:
+        connection = messages.dial(address, "stepd", {"kind": "peer", "node": self.name}, self.place["secret"])
+        reader, writer = await asyncio.open_connection(sock=connection)
+        try:
+            while True:
+                message = await messages.read_message(reader)
+                if message.get("kind") == "keeper" and not self.terminating:
+                    order = dict(message["specification"], manager=address, secret=self.place["secret"])
+                    made = self.fork_keeper(order)
+                    await made.open()
+        finally:
+            writer.close()
+
+
+def _nothing() -> None:
+    """Signals that are meant for others: stepd ends when its job does."""
+
+
+def _write(path: str, content: bytes, mode: int, identity: Optional[processes.Identity] = None) -> None:
+    """Write a file that its owner alone can read."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
+    try:
+        os.fchmod(descriptor, mode)
+        if identity is not None and os.geteuid() == 0:
+            os.fchown(descriptor, identity.user_id, identity.group_id)
+        view = memoryview(content)
+        while view:
+            view = view[os.write(descriptor, view) :]
+    finally:
+        os.close(descriptor)
+
+
+def claim(directory: str) -> Optional[int]:
+    """Become the one stepd of that directory: the descriptor of the locked marker, None when there was one before.
+
+    The marker appears with its lock on, so whoever finds it unlocked knows that its stepd is dead.
+    """
+    temporary = os.path.join(directory, ".%s.%d" % (MARKER, os.getpid()))
+    descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.write(descriptor, b"%d %d\n" % (os.getpid(), processes.start_time(os.getpid())))
+        os.link(temporary, os.path.join(directory, MARKER))
+    except FileExistsError:
+        os.close(descriptor)
+        return None
+    finally:
+        os.unlink(temporary)
+    return descriptor
+
+
+def live(place: Mapping[str, Any]) -> int:
+    """The whole life of a stepd in a process of its own; gives its exit code."""
+    if claim(place["directory"]) is None:
+        return 0
+    os.chdir("/")
+    processes.set_name("stepd %s/%s" % (place["job"], place["node"]))
+    processes.adopt_orphans()
+    try:
+        asyncio.run(Node(place).run())
+    except BaseException:
+        import traceback
+
+        traceback.print_exc()
+        return 1
+    return 0
+
+
+def main(arguments: List[str]) -> int:
+    """``node FILE``: the place is a JSON object in that file."""
+    if len(arguments) != 1:
+        print("usage: stepd node FILE", file=sys.stderr)
+        return 2
+    with open(arguments[0], encoding="utf-8") as file:
+        return live(json.load(file))

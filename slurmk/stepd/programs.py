@@ -1,0 +1,139 @@
+"""What each keeper of a step is told to start: programs, environments and files of its tasks."""
+
+from __future__ import annotations
+
+import os
+import shlex
+
+from slurmk.stepd import environment, output
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Dict, List, Mapping, Sequence
+
+    from slurmk.stepd.manager import Step
+
+    Message = Dict[str, Any]
+
+
+def tasks_of(job: Mapping[str, Any], step: Step, opening: Mapping[str, Any]) -> List[Message]:
+    """The specification of each node's keeper. Raises ValueError for a --multi-prog file that lacks a task."""
+    request = step.request
+    made = step.layout
+    programs = _programs(request, made.tasks)
+    seen = {
+        "environment": dict(entry.partition("=")[::2] for entry in opening["environment"]),
+        "step": step.number,
+        "nodes": step.nodes,
+        "job_nodes": made.job_nodes,
+        "counts": made.counts,
+        "ranks": made.ranks,
+        "cpus": made.cpus,
+        "gres": made.gres,
+        "distribution": made.distribution,
+        "umask": request.get("umask", 0o022),
+        "cpus_per_task": request.get("cpus_per_task"),
+        "address": opening.get("address") or "127.0.0.1",
+        "port": opening.get("port") or 0,
+        "verbose": request.get("verbose", 0),
+        "quiet": request.get("quiet", 0),
+    }
+    specifications = []
+    for index, name in enumerate(step.nodes):
+        specifications.append(
+            {
+                "step": step.number,
+                "node": name,
+                "uid": job["uid"],
+                "gid": job["gid"],
+                "groups": job["groups"],
+                "directory": request.get("cwd") or job["directory"],
+                "umask": request.get("umask", 0o022),
+                "environment": environment.step_environment(job, seen, index),
+                "pty": opening.get("pty"),
+                "tasks": [
+                    {
+                        "rank": rank,
+                        "local": local,
+                        "argv": programs[rank],
+                        "environment": environment.task_variables(rank, local),
+                        **_files(job, step, opening, index, rank),
+                    }
+                    for local, rank in enumerate(made.ranks[index])
+                ],
+            }
+        )
+    return specifications
+
+
+def _programs(request: Mapping[str, Any], tasks: int) -> List[List[str]]:
+    if request.get("multi_prog") is None:
+        return [list(request["argv"])] * tasks
+    return multiple(str(request["multi_prog"]), tasks)
+
+
+def multiple(text: str, tasks: int) -> List[List[str]]:
+    """The programs that a --multi-prog file gives to the tasks; ``%t`` is the task, ``%o`` its number in its line's range."""
+    found: Dict[int, List[str]] = {}
+    rest: List[str] = []
+    for line in text.replace("\\\n", " ").splitlines():
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        ranks, _, program = line.strip().partition(" ")
+        try:
+            words = shlex.split(program)
+        except ValueError:
+            words = program.split()
+        if not words:
+            raise ValueError("Configuration file invalid, no program for task ids %s" % ranks)
+        if ranks == "*":
+            rest = words
+            continue
+        for offset, rank in enumerate(_ranks(ranks, tasks)):
+            found[rank] = [word.replace("%t", str(rank)).replace("%o", str(offset)) for word in words]
+    programs = []
+    for rank in range(tasks):
+        if rank not in found and not rest:
+            raise ValueError("Configuration file invalid, no record for task id %d" % rank)
+        programs.append(found.get(rank) or [word.replace("%t", str(rank)).replace("%o", str(rank)) for word in rest])
+    return programs
+
+
+def _ranks(text: str, tasks: int) -> Sequence[int]:
+    ranks: List[int] = []
+    for item in text.split(","):
+        low, dash, high = item.partition("-")
+        if not low.isdigit() or (dash and not high.isdigit()):
+            raise ValueError("Configuration file invalid, task ids %s" % text)
+        ranks += range(int(low), min(int(high or low), tasks - 1 if int(low) < tasks else int(low)) + 1)
+    return ranks
+
+
+def _files(job: Mapping[str, Any], step: Step, opening: Mapping[str, Any], index: int, rank: int) -> Message:
+    """Where the standard streams of one task lead. What is not a file of the task's own goes through srun."""
+    request = step.request
+    values = output.pattern_values(job, str(step.number), step.nodes[index], index, rank)
+    directory = request.get("cwd") or job["directory"]
+    append = str(request.get("open_mode") or job["request"].get("open_mode") or "w").startswith("a")
+
+    def sink(pattern: Any) -> Any:
+        if pattern is None or pattern == "all" or not output.differs_by_task(pattern):
+            return "stream"
+        return {"path": os.path.join(directory, output.fill(pattern, values)), "append": append}
+
+    def source(pattern: Any) -> Any:
+        if pattern is None or pattern == "all":
+            return "stream"
+        if pattern == "none":
+            return None
+        if str(pattern).isdigit():
+            return "stream" if int(pattern) == rank else None
+        if output.differs_by_task(pattern):
+            return os.path.join(directory, output.fill(pattern, values))
+        return "stream"
+
+    out = sink(request.get("output"))
+    error = sink(request.get("error"))
+    if request.get("error") is None:
+        error = "stdout" if out != "stream" else "stream"
+    return {"stdin": source(request.get("input")), "stdout": out, "stderr": error}

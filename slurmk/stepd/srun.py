@@ -1,0 +1,520 @@
+"""srun's local part: asks the job's step manager for a step, and is the tasks' standard streams while it runs.
+
+The controller has parsed the command line and made the user's process into this program. What it shall do is in the
+environment: SLURMK_STEP (the request as JSON, in pieces), SLURMK_STEP_MANAGER (where to ask) and SLURMK_JOB_SECRET.
+It imports little, for its start is felt.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import sys
+import time
+
+from slurmk import wire
+from slurmk.stepd import messages, output, texts
+from slurmk.stepd.processes import Identity
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Dict, List, Mapping, Optional, Tuple
+
+    Message = Dict[str, Any]
+
+ALL_TASKS = 0xFFFFFFFF
+
+PIECE = 65536
+UNTAKEN = 4
+"""Frames of input that may be on their way."""
+
+LONGEST_LINE = 65536
+"""Bytes of a line that are kept back until its end comes."""
+
+GATHER_SECONDS = 0.05
+"""How long ended tasks are gathered, so that those that ended alike are told of in one line."""
+
+INTERRUPT_SECONDS = 1.0
+WAITING_SECONDS = 60.0
+
+FORWARDED = (signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM, signal.SIGCONT, signal.SIGPIPE)
+CAUGHT = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGWINCH, *FORWARDED)
+
+
+class Failure(Exception):
+    """Ends srun with a message."""
+
+
+class Sink:
+    """Where one stream of the tasks goes: a file descriptor, with whole lines of each task, labelled or not."""
+
+    def __init__(self, descriptor: int, labels: int, buffered: bool, only: Optional[int] = None) -> None:
+        self.descriptor = descriptor
+        self.labels = labels  # width of the labels, 0 for none
+        self.buffered = buffered or labels > 0
+        self.only = only
+        self.kept: Dict[int, bytearray] = {}
+
+    def take(self, rank: int, data: bytes) -> None:
+        """Output of a task; no data is its end."""
+        if self.only is not None and rank not in (self.only, ALL_TASKS):
+            return
+        if rank == ALL_TASKS or not self.buffered:
+            self.write(data)
+            return
+        kept = self.kept.setdefault(rank, bytearray())
+        if not data:
+            rest, self.kept[rank] = bytes(kept), bytearray()
+            if rest:
+                self.write(self._labelled(rank, rest) + (b"\n" if self.labels else b""))
+            return
+        kept += data
+        end = len(kept) if len(kept) > LONGEST_LINE else kept.rfind(b"\n") + 1
+        if end:
+            whole = bytes(kept[:end])
+            del kept[:end]
+            self.write(self._labelled(rank, whole))
+
+    def _labelled(self, rank: int, text: bytes) -> bytes:
+        if not self.labels:
+            return text
+        label = b"%*d: " % (self.labels, rank)
+        return b"".join([label + line for line in text.splitlines(True)]) if text else b""
+
+    def write(self, data: bytes) -> None:
+        view = memoryview(data)
+        while view:
+            try:
+                view = view[os.write(self.descriptor, view) :]
+            except BlockingIOError:
+                poll = select.poll()
+                poll.register(self.descriptor, select.POLLOUT)
+                poll.poll()
+            except OSError:
+                return
+
+
+class Srun:
+    """One run of srun."""
+
+    def __init__(self, request: Message, environment: List[str], address: str, secret: str) -> None:
+        self.request = request
+        self.environment = environment
+        self.address = address
+        self.secret = secret
+        self.channel: messages.Channel
+        self.created: Message = {}
+        self.name = ""  # StepId=5.0
+        self.ranks: Dict[int, str] = {}  # of each task: its node
+        self.statuses: Dict[int, int] = {}
+        self.untold: List[Tuple[str, int, int]] = []  # node, rank, status
+        self.tell_at: Optional[float] = None
+        self.wait_until: Optional[float] = None
+        self.waiting_at: Optional[float] = None
+        self.waited = 0
+        self.aborted = False
+        self.killed = False
+        self.ended = False
+        self.returned = False
+        self.failed = 0
+        self.interrupted = -10.0
+        self.untaken = 0
+        self.input: Optional[int] = None
+        self.input_rank = ALL_TASKS
+        self.early: List[Tuple[int, int, bytes]] = []
+        self.sinks: Dict[int, Sink] = {}
+        self.terminal: Any = None
+        self.pending: List[int] = []
+        self._wake, self._wake_end = os.pipe()
+
+    # ---------------------------------------------------------------- the whole run
+
+    def run(self) -> int:
+        """Gives the exit code."""
+        self._open_input()
+        pty = self._pty()
+        for number in CAUGHT:
+            signal.signal(number, self._caught)
+        for descriptor in (self._wake, self._wake_end):
+            os.set_blocking(descriptor, False)
+        signal.set_wakeup_fd(self._wake_end, warn_on_full_buffer=False)
+        self._hook(self.request.get("prolog"))
+        try:
+            connection = messages.dial(
+                self.address,
+                "srun",
+                {
+                    "kind": "step",
+                    "request": self.request,
+                    "environment": self.environment,
+                    "owns_allocation": bool(self.request.get("owns_allocation")),
+                    "pty": pty,
+                },
+                self.secret,
+            )
+        except (OSError, wire.WireError) as error:
+            raise Failure("Unable to create step for job %s: %s" % (self.request.get("job_id"), error)) from None
+        self.channel = messages.Channel(connection)
+        try:
+            while not self._over():
+                self._turn()
+        finally:
+            self._restore_terminal()
+        self._tell_ended()
+        self._hook(self.request.get("epilog"))
+        return self._exit_code()
+
+    def _over(self) -> bool:
+        if self.channel.closed:
+            if not self.ended:
+                say("error: the step manager of the job went away")
+                self.failed = self.failed or 1
+            return True
+        return self.ended and (self.returned or not self.request.get("owns_allocation"))
+
+    def _exit_code(self) -> int:
+        if self.killed and not self.aborted:
+            say("Force Terminated %s" % self.name)
+        return max([self.failed, *map(texts.exit_code, self.statuses.values())])
+
+    def _turn(self) -> None:
+        poll = select.poll()
+        poll.register(self._wake, select.POLLIN)
+        poll.register(self.channel, select.POLLIN | (select.POLLOUT if self.channel.waiting else 0))
+        if self.input is not None and self.created and self.untaken < UNTAKEN and not self.channel.full:
+            poll.register(self.input, select.POLLIN)
+        times = [at for at in (self.tell_at, self.wait_until, self.waiting_at) if at is not None]
+        timeout = max(0.0, min(times) - time.monotonic()) * 1000 if times else None
+        ready = {descriptor for descriptor, _ in poll.poll(timeout)}
+        if self._wake in ready:
+            try:
+                os.read(self._wake, 4096)
+            except BlockingIOError:
+                pass
+        while self.pending:
+            self._signalled(self.pending.pop(0))
+        if self.channel.fileno() in ready:
+            self.channel.flush()
+            for kind, payload in self.channel.receive():
+                if kind == wire.STREAM:
+                    self._output(*messages.unpack_stream(payload))
+                elif kind == wire.MESSAGE:
+                    self._hear(messages.unpack(payload))
+        if self.input is not None and self.input in ready:
+            self._feed()
+        self._due()
+
+    def _due(self) -> None:
+        now = time.monotonic()
+        if self.tell_at is not None and now >= self.tell_at:
+            self._tell_ended()
+        if self.wait_until is not None and now >= self.wait_until:
+            self.wait_until = None
+            self._give_up_waiting()
+        if self.waiting_at is not None and now >= self.waiting_at:
+            self.waited += 1
+            self.waiting_at = now + WAITING_SECONDS * 2**self.waited
+            word = "temporarily" if self.waited == 1 else "still"
+            self.info("Job %s step creation %s disabled, retrying (%s)" % (self.request.get("job_id"), word, self._busy))
+
+    _busy = ""
+
+    def info(self, text: str) -> None:
+        """For people; not with --quiet."""
+        if not self.request.get("quiet"):
+            say(text)
+
+    # ---------------------------------------------------------------- what the manager says
+
+    def _hear(self, message: Message) -> None:
+        kind = message.get("kind")
+        if kind == "created":
+            self._take_step(message)
+        elif kind == "exit":
+            self._task_ended(str(message["node"]), int(message["rank"]), int(message["status"]))
+        elif kind == "taken":
+            self.untaken -= 1
+        elif kind == "refused":
+            self._refused(str(message["text"]))
+        elif kind == "waiting":
+            self._busy = str(message["text"])
+            self.waiting_at = time.monotonic() + WAITING_SECONDS
+        elif kind == "failed":
+            say("error: %s" % message["text"])
+            self.failed = 1
+        elif kind == "aborting":
+            self._say_aborted()
+        elif kind == "ended":
+            self.ended = True
+        elif kind == "returned":
+            self.returned = True
+
+    def _refused(self, text: str) -> None:
+        say("error: Unable to create step for job %s: %s" % (self.request.get("job_id"), text))
+        self.failed = 1
+        self.ended = True
+
+    def _take_step(self, message: Message) -> None:
+        self.created = message
+        self.waiting_at = None
+        self.name = "StepId=%s.%s" % (message["job"], message["step"])
+        if message["waited"]:
+            self.info("Step created for %s" % self.name)
+        for node, ranks in zip(message["nodes"], message["ranks"]):
+            self.ranks.update(dict.fromkeys(ranks, node))
+        width = len(str(max(1, len(self.ranks)) - 1)) if self.request.get("label") else 0
+        buffered = not self.request.get("unbuffered") and self.terminal is None
+        self.sinks[1] = self._sink("output", "stdout", 1, width, buffered)
+        if self.request.get("error") is None and self.request.get("output") is not None:
+            self.sinks[2] = self.sinks[1]
+        else:
+            self.sinks[2] = self._sink("error", "stderr", 2, width, buffered)
+        for each in self.early:
+            self._output(*each)
+        self.early.clear()
+
+    def _sink(self, name: str, stream: str, descriptor: int, width: int, buffered: bool) -> Sink:
+        pattern = self.request.get(name)
+        if pattern is None or pattern == "all" or output.differs_by_task(pattern):
+            return Sink(descriptor, width, buffered)
+        if pattern == "none":
+            return Sink(os.open("/dev/null", os.O_WRONLY), width, buffered)
+        if pattern.isdigit():
+            return Sink(descriptor, width, buffered, int(pattern))
+        path = os.path.join(self.request["cwd"], output.fill(pattern, self.created["values"]))
+        append = str(self.request.get("open_mode") or "w").startswith("a")
+        try:
+            own = Identity(os.geteuid(), os.getegid(), os.getgroups())
+            return Sink(output.open_output(path, append, own, int(self.request.get("umask", 0o022))), width, buffered)
+        except OSError as error:
+            say("error: Could not open %s file: %s" % (stream, error.strerror))
+            self.failed = 1
+            self._kill(signal.SIGKILL, "")
+            return Sink(os.open("/dev/null", os.O_WRONLY), width, buffered)
+
+    def _output(self, stream: int, rank: int, data: bytes) -> None:
+        sink = self.sinks.get(stream)
+        if sink is None:
+            self.early.append((stream, rank, data))
+        else:
+            sink.take(rank, data)
+
+    def _task_ended(self, node: str, rank: int, status: int) -> None:
+        first = not self.statuses
+        self.statuses[rank] = status
+        if os.WIFSIGNALED(status) and os.WTERMSIG(status) in (signal.SIGKILL, signal.SIGTERM):
+            self.killed = True
+        if status:
+            self.untold.append((node, rank, status))
+            if self.tell_at is None:
+                self.tell_at = time.monotonic() + GATHER_SECONDS
+        if len(self.statuses) == len(self.ranks):
+            self.wait_until = None
+            return
+        if status and self.request.get("kill_on_bad_exit") and not self.aborted:
+            self._tell_ended()
+            say("Terminating %s" % self.name)
+            self._kill(signal.SIGTERM, texts.TASK_FAILURE)
+            self.request["kill_on_bad_exit"] = False
+        elif first and self.request.get("wait"):
+            self.wait_until = time.monotonic() + int(self.request["wait"])
+
+    def _tell_ended(self) -> None:
+        """One line for all tasks of a node that ended alike, in the order in which they ended."""
+        self.tell_at = None
+        told: Dict[Tuple[str, int], List[int]] = {}
+        for node, rank, status in self.untold:
+            told.setdefault((node, status), []).append(rank)
+        self.untold.clear()
+        for (node, status), ranks in told.items():
+            say("error: %s: %s: %s" % (node, texts.tasks(ranks), texts.ending(status)))
+
+    def _give_up_waiting(self) -> None:
+        """--wait: the first task ended long enough ago."""
+        say("First task exited %ds ago" % int(self.request["wait"]))
+        self._say_tasks()
+        say("Terminating %s" % self.name)
+        self._say_aborted()
+        self._kill(signal.SIGKILL, texts.by_signal(signal.SIGKILL))
+
+    def _say_tasks(self) -> None:
+        running = [rank for rank in self.ranks if rank not in self.statuses]
+        failed = [rank for rank, status in self.statuses.items() if status]
+        exited = [rank for rank, status in self.statuses.items() if not status]
+        for ranks, word in ((running, "running"), (failed, "exited abnormally"), (exited, "exited")):
+            if ranks:
+                say("%s %s: %s" % (self.name, texts.tasks(ranks), word))
+
+    def _say_aborted(self) -> None:
+        if not self.aborted:
+            self.aborted = True
+            seconds = int(self.created.get("kill_wait", 30)) + 2
+            say("Job step aborted: Waiting up to %d seconds for job step to finish." % seconds)
+
+    # ---------------------------------------------------------------- signals
+
+    def _caught(self, number: int, frame: object) -> None:
+        self.pending.append(number)
+
+    def _signalled(self, number: int) -> None:
+        if number == signal.SIGINT:
+            self._interrupt()
+        elif number in (signal.SIGTERM, signal.SIGHUP):
+            say("forcing job termination")
+            self._end()
+        elif number == signal.SIGWINCH:
+            self._resize()
+        elif number == signal.SIGCONT:
+            say("got SIGCONT")
+            self._send_signal(number)
+        else:
+            self._send_signal(number)
+
+    def _interrupt(self) -> None:
+        now = time.monotonic()
+        patient = not (self.request.get("quit_on_interrupt") or self.request.get("disable_status"))
+        if patient and self.created and now - self.interrupted > INTERRUPT_SECONDS:
+            self.interrupted = now
+            say("interrupt (one more within 1 sec to abort)")
+            self._say_tasks()
+            return
+        if self.created:
+            say("sending Ctrl-C to %s" % self.name)
+            self._send_signal(signal.SIGINT)
+        self._end()
+
+    def _end(self) -> None:
+        """The user wants it to be over."""
+        if not self.created:
+            self.failed = 128 + signal.SIGTERM if self.failed == 0 else self.failed
+            self.ended = self.returned = True
+            self.channel.close()
+            return
+        self._say_aborted()
+        self._kill(signal.SIGKILL, texts.by_signal(signal.SIGKILL))
+
+    def _send_signal(self, number: int) -> None:
+        if self.created:
+            self.channel.message({"kind": "signal", "signal": int(number)})
+
+    def _kill(self, number: int, cause: str) -> None:
+        wait = int(self.created.get("kill_wait", 30))
+        self.channel.message({"kind": "kill", "signal": int(number), "cause": cause, "kill_wait": wait})
+
+    # ---------------------------------------------------------------- input and terminal
+
+    def _open_input(self) -> None:
+        """What the tasks read: our own input or a file."""
+        pattern = self.request.get("input")
+        if pattern == "none" or (pattern is not None and output.differs_by_task(pattern)):
+            return
+        if pattern is None or pattern == "all" or pattern.isdigit():
+            if pattern is not None and pattern.isdigit():
+                self.input_rank = int(pattern)
+            self.input = 0
+            return
+        values = {"j": str(self.request.get("job_id")), "x": self.request["name"], "u": os.environ.get("USER", "")}
+        try:
+            self.input = os.open(os.path.join(self.request["cwd"], output.fill(pattern, values)), os.O_RDONLY | os.O_CLOEXEC)
+        except OSError as error:
+            raise Failure("Could not open stdin file: %s" % error.strerror) from None
+
+    def _feed(self) -> None:
+        assert self.input is not None
+        try:
+            data = os.read(self.input, PIECE)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        self.channel.send(messages.stream(0, self.input_rank, data))
+        self.untaken += 1
+        if not data:
+            self.input = None
+
+    def _pty(self) -> Optional[Tuple[int, int]]:
+        """Rows and columns of the terminal that --pty gives to the task, and our own terminal made raw for it."""
+        if not self.request.get("pty"):
+            return None
+        try:
+            columns, rows = os.get_terminal_size(0)
+        except OSError as error:
+            say("error: ioctl(TIOCGWINSZ): %s" % error.strerror)
+            say("error: Not using a pseudo-terminal, disregarding --pty option")
+            return None
+        import termios
+        import tty
+
+        self.terminal = termios.tcgetattr(0)
+        tty.setraw(0)
+        return rows, columns
+
+    def _resize(self) -> None:
+        if self.terminal is not None and self.created:
+            columns, rows = os.get_terminal_size(0)
+            self.channel.message({"kind": "window", "rows": rows, "columns": columns})
+
+    def _restore_terminal(self) -> None:
+        if self.terminal is not None:
+            import termios
+
+            termios.tcsetattr(0, termios.TCSADRAIN, self.terminal)
+            self.terminal = None
+
+    def _hook(self, program: Optional[str]) -> None:
+        """--prolog and --epilog: run here, before and after the step."""
+        if program and program != "none":
+            try:
+                os.spawnlp(os.P_WAIT, program, program)
+            except OSError:
+                pass
+
+
+def say(text: str) -> None:
+    """A line on standard error, as srun says it."""
+    try:
+        os.write(2, ("srun: %s\n" % text).encode("utf-8", "surrogateescape"))
+    except OSError:
+        pass
+
+
+def own_environment() -> List[str]:
+    """The environment as this process got it (Python's start adds LC_CTYPE), without what is meant for srun alone."""
+    try:
+        with open("/proc/self/environ", "rb") as file:
+            entries = file.read().split(b"\0")
+    except OSError:
+        entries = [name + b"=" + value for name, value in os.environb.items()]
+    return [entry.decode("utf-8", "surrogateescape") for entry in entries if b"=" in entry and not entry.startswith(b"SLURMK_")]
+
+
+def requested(environment: Mapping[str, str]) -> Message:
+    """The step request, put together from its pieces."""
+    pieces = [environment.get("SLURMK_STEP", "")]
+    while "SLURMK_STEP_%d" % len(pieces) in environment:
+        pieces.append(environment["SLURMK_STEP_%d" % len(pieces)])
+    try:
+        request = json.loads("".join(pieces))
+    except ValueError:
+        request = None
+    if not isinstance(request, dict):
+        raise Failure("the step to run is not described")
+    return request
+
+
+def main(arguments: List[str]) -> int:
+    """Run the step that the environment describes."""
+    try:
+        request = requested(os.environ)
+        environment = own_environment() if request.get("environment") is None else list(request.pop("environment"))
+        address = os.environ.get("SLURMK_STEP_MANAGER", "")
+        if not address:
+            raise Failure("Unable to create step for job %s: its step manager is not known" % request.get("job_id"))
+        code = Srun(request, environment, address, os.environ.get("SLURMK_JOB_SECRET", "")).run()
+    except Failure as failure:
+        say("error: %s" % failure)
+        code = 1
+    sys.stdout.flush()
+    return code

@@ -1,0 +1,145 @@
+"""Starting one task: a forked child that becomes the user, sets its files and limits right, and executes the program."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import resource
+
+from slurmk.stepd import texts
+from slurmk.stepd.processes import Identity, reset_signals
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Dict, Mapping, Sequence
+
+FALLBACK_DIRECTORY = "/tmp"
+
+OPEN_FILES = 1024
+"""The soft limit of open files that tasks start with; the controller raised its own."""
+
+
+class Files:
+    """The three descriptors a task starts with."""
+
+    def __init__(self, standard_input: int, output: int, error: int, terminal: bool = False) -> None:
+        self.input = standard_input
+        self.output = output
+        self.error = error
+        self.terminal = terminal
+
+
+def start(
+    argv: Sequence[str],
+    environment: Mapping[str, str],
+    directory: str,
+    umask: int,
+    identity: Identity,
+    files: Files,
+    nice: int = 0,
+) -> int:
+    """Fork and execute; the process id. A program that cannot be executed ends with the errno as its exit code, and says so."""
+    process = os.fork()
+    if process:
+        return process
+    code = 1
+    try:
+        code = _become(argv, dict(environment), directory, umask, identity, files, nice)
+    except BaseException as error:  # nothing of this copy of the parent may go on
+        _say("error: task cannot be started: %s" % error)
+    finally:
+        os._exit(code)
+
+
+def _become(
+    argv: Sequence[str],
+    environment: Dict[str, str],
+    directory: str,
+    umask: int,
+    identity: Identity,
+    files: Files,
+    nice: int,
+) -> int:
+    os.setsid()
+    if files.terminal:
+        import fcntl
+        import termios
+
+        fcntl.ioctl(files.input, termios.TIOCSCTTY, 0)
+    reset_signals()
+    _place((files.input, files.output, files.error))
+    if nice:
+        with contextlib.suppress(OSError):
+            os.nice(nice)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, OPEN_FILES), hard))
+    identity.become()
+    os.umask(umask)
+    enter(directory)
+    environment["SLURM_TASK_PID"] = str(os.getpid())
+    return execute(argv, environment)
+
+
+def _place(descriptors: Sequence[int]) -> None:
+    """Make them 0, 1 and 2, whatever numbers they have now."""
+    safe = [os.dup(descriptor) if descriptor <= 2 else descriptor for descriptor in descriptors]
+    for number, descriptor in enumerate(safe):
+        os.dup2(descriptor, number, inheritable=True)
+
+
+def enter(directory: str) -> None:
+    """Change to the directory, or to /tmp with a message when that cannot be."""
+    try:
+        os.chdir(directory)
+    except OSError as error:
+        _say("couldn't chdir to `%s': %s: going to /tmp instead" % (directory, error.strerror))
+        with contextlib.suppress(OSError):
+            os.chdir(FALLBACK_DIRECTORY)
+
+
+def execute(argv: Sequence[str], environment: Mapping[str, str]) -> int:
+    """Become the program; returns only when that fails: the errno, after a message."""
+    names = {os.fsencode(name): os.fsencode(value) for name, value in environment.items() if name and "=" not in name}
+    found = find(argv[0], environment.get("PATH", os.defpath))
+    try:
+        os.execve(found, [os.fsencode(word) for word in argv], names)
+    except OSError as error:
+        number = error.errno or errno.ENOEXEC
+        if number == errno.ENOEXEC:
+            _say("execve(): %s: %s" % (argv[0], os.strerror(number)))
+            return number
+        interpreter = interpreter_of(found) if number == errno.ENOENT and os.path.exists(found) else ""
+        _say("execve(): %s: %s" % ("bad interpreter(%s)" % interpreter if interpreter else argv[0], os.strerror(number)))
+        return number
+    return 1
+
+
+def find(program: str, path: str) -> str:
+    """The file that a name on PATH stands for; the name itself when there is none."""
+    if "/" in program or not program:
+        return program
+    for folder in path.split(":"):
+        candidate = os.path.join(folder or ".", program)
+        if os.path.isfile(candidate) and os.access(candidate, os.X_OK):
+            return candidate
+    return program
+
+
+def interpreter_of(path: str) -> str:
+    """What the ``#!`` line of a script names; empty when it has none."""
+    try:
+        with open(path, "rb") as file:
+            first = file.read(256)
+    except OSError:
+        return ""
+    if not first.startswith(b"#!"):
+        return ""
+    words = first[2:].split(b"\n")[0].split()
+    return os.fsdecode(words[0]) if words else ""
+
+
+def _say(text: str) -> None:
+    with contextlib.suppress(OSError):
+        os.write(2, texts.stepd_error(text))
