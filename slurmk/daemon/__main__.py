@@ -37,9 +37,9 @@ def main() -> int:
 
 def serve(directory: Path, options: argparse.Namespace) -> int:
     """Read the configuration, open the store, and run."""
-    from bridge.local.launcher import LocalLauncher
-
     from accounting.store import Store, StoreError
+    from bridge.local.interpreter import InterpreterError
+    from bridge.local.launcher import LocalLauncher
     from grammar.errors import GrammarError
     from slurmk.daemon.configured import find_site
     from slurmk.daemon.controller import SOCKET, Daemon
@@ -61,6 +61,8 @@ def serve(directory: Path, options: argparse.Namespace) -> int:
         asyncio.run(Daemon(directory, site, store, launcher).run())
     except StoreError as error:
         return complain(f"the database cannot be used: {error}")
+    except InterpreterError as error:
+        return complain(str(error))
     except OSError as error:
         return complain(f"{error.filename or directory}: {error.strerror}")
     return 0

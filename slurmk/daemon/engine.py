@@ -81,7 +81,7 @@ class Engine:
         self._committing = False
         self._scheduled = False
         self._fault = ""
-        self._reports: deque[Event] = deque()
+        self._reports: deque[tuple[Event, asyncio.Future[Answers]]] = deque()
         self._recovery: asyncio.Task[None] | None = None
         self._idle = asyncio.Event()
         self._idle.set()
@@ -105,26 +105,17 @@ class Engine:
     def apply(self, event: Event, files: Sequence[JobFiles] = ()) -> asyncio.Future[Answers]:
         """Handle an event; the future has its answers once what it changed is on disk."""
         future: asyncio.Future[Answers] = asyncio.get_running_loop().create_future()
-        if self._fault:
-            self._put_off(event, future)
-            return future
-        entry = self._handle(event, files, future)
+        entry = None if self._fault else self._handle(event, files, future)
         if entry is None:
             self._put_off(event, future)
-            return future
-        self._queue(entry)
+        else:
+            self._queue(entry)
         return future
 
-    def report(self, event: Event) -> None:
-        """Handle an event that nobody waits for: what the launcher saw, a plan, the time."""
-        if self._fault:
-            self._put_off(event, None)
-            return
-        entry = self._handle(event, (), None)
-        if entry is None:
-            self._put_off(event, None)
-        elif entry.saves or entry.after:
-            self._queue(entry)
+    def report(self, event: Event) -> asyncio.Future[Answers]:
+        """Handle what the launcher saw, a plan, or the time. The future is done when nobody needs to tell it again: what it
+        changed is on disk, however long that takes."""
+        return self.apply(event)
 
     async def settled(self) -> None:
         """Wait until everything handled so far is on disk and released, or given up."""
@@ -138,7 +129,7 @@ class Engine:
 
     # ---------------------------------------------------------------- the ordinary way
 
-    def _handle(self, event: Event, files: Sequence[JobFiles], future: asyncio.Future[Answers] | None) -> Entry | None:
+    def _handle(self, event: Event, files: Sequence[JobFiles], future: asyncio.Future[Answers]) -> Entry | None:
         """Let the machine handle the event; None when it failed and memory can no longer be trusted."""
         try:
             effects = self.machine.handle(event)
@@ -225,20 +216,22 @@ class Engine:
         batch, self._queued = batch + self._queued, []
         reports = []
         for entry in batch:
-            if entry.future is not None:
+            if entry.event is None or entry.future is None:
+                continue
+            if _is_report(entry.event):
+                reports.append((entry.event, entry.future))
+            else:
                 self._refuse(entry.event, entry.future)
-            elif entry.event is not None and _is_report(entry.event):
-                reports.append(entry.event)
         self._reports.extendleft(reversed(reports))
         self._go_back()
 
-    def _put_off(self, event: Event, future: asyncio.Future[Answers] | None) -> None:
-        if future is not None:
+    def _put_off(self, event: Event, future: asyncio.Future[Answers]) -> None:
+        if _is_report(event):
+            self._reports.append((event, future))
+        else:
             self._refuse(event, future)
-        elif _is_report(event):
-            self._reports.append(event)
 
-    def _refuse(self, event: Event | None, future: asyncio.Future[Answers]) -> None:
+    def _refuse(self, event: Event, future: asyncio.Future[Answers]) -> None:
         if not future.done():
             errno = Errno.WRITING_TO_FILE if isinstance(event, Submit) else Errno.INTERNAL
             future.set_result((Refused(SlurmError(errno)),))
@@ -268,13 +261,15 @@ class Engine:
         if not await self._store_works():
             return False
         while self._reports:
-            event = self._reports[0]
+            event, future = self._reports[0]
             if not await self._save_alone(event):
                 self._rebuild()
                 if not await self._store_works():
                     return False
                 log.error("dropped, because it cannot be saved: %r", event)
             self._reports.popleft()
+            if not future.done():
+                future.set_result(())
         return True
 
     async def _store_works(self) -> bool:
@@ -328,7 +323,7 @@ class RecentFiles:
 
 def with_secret(files: JobFiles) -> JobFiles:
     """The files with a secret of their own, unless they have one."""
-    return files if files.secret else replace(files, secret=secrets.token_hex(16).encode())
+    return files if files.secret else replace(files, secret=secrets.token_bytes(16))
 
 
 def _parted(effects: Sequence[Effect]) -> tuple[list[Effect], list[Effect]]:

@@ -19,6 +19,10 @@ from slurmk.core.events import Caller
 KEPT = 60.0
 """Seconds that an answer of the system's databases is used."""
 
+MOST = 10_000
+"""Users that are remembered."""
+
+_groups: dict[tuple[str, int], tuple[float, tuple[int, ...]]] = {}
 _CREDENTIALS = struct.Struct("iII")
 
 
@@ -64,10 +68,17 @@ def group_name(group_id: int) -> str:
 
 def groups_of(user_name: str, group_id: int) -> tuple[int, ...]:
     """All groups of the user, the given one among them."""
+    kept = _groups.get((user_name, group_id))
+    if kept is not None and kept[0] > time.monotonic():
+        return kept[1]
     try:
-        return tuple(os.getgrouplist(user_name, group_id))
+        groups = tuple(os.getgrouplist(user_name, group_id))
     except OSError:
-        return (group_id,)
+        groups = (group_id,)
+    if len(_groups) >= MOST:
+        _groups.clear()
+    _groups[user_name, group_id] = (time.monotonic() + KEPT, groups)
+    return groups
 
 
 class Identities:

@@ -76,7 +76,9 @@ class Planning:
             self._woken.clear()
             self._full_wanted.set()
             if self._took > SHORT:
+                began = time.monotonic()
                 await self._guarded(self._react)
+                await asyncio.sleep(min(REST * (time.monotonic() - began), LONGEST_REST))
 
     async def _serve_full(self) -> None:
         while True:

@@ -17,7 +17,7 @@ STEP = 0.05
 class Timers:
     """Calls ``ring`` when an alarm falls due. Alarms that nobody needs any more ring too, which harms nothing."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, ring: Callable[[], None]) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, ring: Callable[[], object]) -> None:
         self._loop = loop
         self._ring = ring
         self._alarms: list[int] = []

@@ -72,7 +72,7 @@ class NotingLauncher:
         writer.close()
 
     def access(self, job: Job, secret: bytes) -> Mapping[str, str]:
-        return {"SECRET": secret.decode()}
+        return {"SECRET": secret.hex()}
 
     def end(self, job_id: int, code: int = 0) -> None:
         self.report(BatchEnded(self.now(), job_id, 0, code << 8))
@@ -143,8 +143,8 @@ def test_submission_is_launched_with_its_files_and_ends(tmp_path: Path) -> None:
             await until(lambda: launcher.launched)
             launched_id, launched_files = launcher.launched[0]
             assert (launched_id, launched_files.script) == (job_id, b"#!/bin/sh\necho one\n")
-            assert len(bytes.fromhex(launched_files.secret.decode())) == 16
-            assert daemon.access(daemon.machine.jobs[job_id]) == {"SECRET": launched_files.secret.decode()}
+            assert len(launched_files.secret) == 16
+            assert daemon.access(daemon.machine.jobs[job_id]) == {"SECRET": launched_files.secret.hex()}
             assert daemon.machine.jobs[job_id].credentials.groups, "the user's groups were looked up"
             launcher.end(job_id, 3)
             await until(lambda: daemon.machine.jobs[job_id].state is JobState.FAILED)
@@ -222,7 +222,7 @@ def test_down_with_jobs_cancels_them(tmp_path: Path) -> None:
             await until(lambda: launcher.stopped is not None)
             assert daemon.machine.jobs[job_id].state is JobState.CANCELLED
             assert launcher.stopped is True
-            assert not (tmp_path / "d" / "slurmk.sock").exists()
+            await until(lambda: not (tmp_path / "d" / "slurmk.sock").exists())
 
     run(story)
 
