@@ -236,7 +236,7 @@ def _information(given: Iterable[Given]) -> str | None:
 
 def _in_columns(words: Sequence[str], width: int, columns: int) -> str:
     rows = (words[start : start + columns] for start in range(0, len(words), columns))
-    return "".join("".join(f"{word:<{width}} " for word in row) + "\n" for row in rows)
+    return "".join(" ".join(word.ljust(width) for word in row) + "\n" for row in rows)
 
 
 # ------------------------------------------------------------------------------------------------ what is asked for
