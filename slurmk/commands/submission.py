@@ -46,6 +46,10 @@ LONG_TEXTS: Mapping[str, int] = {"dependency": 131072, "current_working_director
 """Characters that a text of a request may have; other texts have LONGEST_TEXT."""
 
 
+LAYERS = ("script", "environment", "command line")
+"""From the one that gives way to the one that holds."""
+
+
 @dataclass(slots=True)
 class Options:
     """What one component was told. ``values`` are fields of ``grammar.options``; ``said`` are the options that gave them, with
@@ -204,7 +208,7 @@ def request_of(command: str, options: Options, call: Call) -> Checked:
     values = dict(options.values)
     warnings: list[str] = []
     _hosts(command, values)
-    _task_resources(command, values)
+    _task_resources(command, options, values)
     if "extra-node-info" in options.said and values.get("tasks") is None:
         values["tasks"] = _tasks_of_layout(values)
     warnings += _sizes(command, values)
@@ -285,7 +289,24 @@ def _hosts(command: str, values: dict[str, Any]) -> None:
         raise _error(command, message)
 
 
-def _task_resources(command: str, values: dict[str, Any]) -> None:
+def _one_cpu_count(command: str, options: Options, counts: dict[str, int], cpus: int) -> int:
+    """CPUs a task when --cpus-per-task and --tres-per-task=cpu= were both said: the later layer holds. Raises OptionError."""
+    (cpus_layer, cpus_text), (tres_layer, tres_text) = options.said["cpus-per-task"], options.said["tres-per-task"]
+    if cpus_layer != tres_layer:
+        return cpus if LAYERS.index(cpus_layer) > LAYERS.index(tres_layer) else counts["cpu"]
+    if cpus_layer != "environment":
+        raise _fatal(command, "You can not have --tres-per-task=cpu= and --cpus-per-task please use one or the other")
+    if cpus != counts["cpu"]:
+        names = f"{_variable(command, 'CPUS_PER_TASK')}={cpus_text} != {_variable(command, 'TRES_PER_TASK')}={tres_text}"
+        raise _fatal(command, f"cpus-per-task set by two different environment variables {names}")
+    return cpus
+
+
+def _variable(command: str, name: str) -> str:
+    return {"sbatch": "SBATCH_", "salloc": "SALLOC_"}.get(command, "SLURM_") + name
+
+
+def _task_resources(command: str, options: Options, values: dict[str, Any]) -> None:
     """--cpus-per-task, --gpus-per-task and --tres-per-task are one text in the end: ``cpu=2,gres/gpu=1``."""
     text, gpus, cpus = values.get("tres_per_task"), values.pop("gpus_per_task", None), values.get("cpus_per_task")
     if text:
@@ -295,8 +316,8 @@ def _task_resources(command: str, values: dict[str, Any]) -> None:
             raise _error(command, "Invalid Trackable RESource (TRES) specification") from None
         if "cpu" in counts:
             if cpus is not None:
-                both = "You can not have --tres-per-task=cpu= and --cpus-per-task please use one or the other"
-                raise _fatal(command, both)
+                counts["cpu"] = _one_cpu_count(command, options, counts, cpus)
+                text = ",".join(f"{name}={count}" for name, count in counts.items())
             values["cpus_per_task"] = counts["cpu"]
         elif cpus is not None:
             text = f"cpu={cpus},{text}"

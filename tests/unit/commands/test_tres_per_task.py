@@ -1,0 +1,46 @@
+"""--cpus-per-task beside --tres-per-task=cpu=, as the reference was seen to take them."""
+
+from __future__ import annotations
+
+import pytest
+
+from grammar.arguments import parse_arguments
+from grammar.options import OptionError, options_of
+from slurmk.commands.submission import Options, _task_resources, read_layers
+
+
+def resources(line: str, **environment: str) -> tuple[int, str]:
+    given, _ = parse_arguments("srun", options_of("srun"), line.split())
+    options: Options = read_layers("srun", environment, [given], 0.0)[0]
+    values = dict(options.values)
+    _task_resources("srun", options, values)
+    return values["cpus_per_task"], values["tres_per_task"]
+
+
+def test_what_a_job_sets_for_its_steps_agrees() -> None:
+    assert resources("", SLURM_CPUS_PER_TASK="2", SLURM_TRES_PER_TASK="cpu=2") == (2, "cpu=2")
+
+
+def test_command_line_holds_over_the_environment() -> None:
+    assert resources("-c 3", SLURM_CPUS_PER_TASK="2", SLURM_TRES_PER_TASK="cpu=2,gres/gpu=1") == (3, "cpu=3,gres/gpu=1")
+    assert resources("--tres-per-task=cpu=3", SLURM_CPUS_PER_TASK="2") == (3, "cpu=3")
+
+
+@pytest.mark.parametrize(
+    ("line", "environment", "message"),
+    [
+        (
+            "-c 2 --tres-per-task=cpu=2",
+            {},
+            "You can not have --tres-per-task=cpu= and --cpus-per-task please use one or the other",
+        ),
+        (
+            "",
+            {"SLURM_CPUS_PER_TASK": "2", "SLURM_TRES_PER_TASK": "cpu=3"},
+            "cpus-per-task set by two different environment variables SLURM_CPUS_PER_TASK=2 != SLURM_TRES_PER_TASK=cpu=3",
+        ),
+    ],
+)
+def test_contradictions(line: str, environment: dict[str, str], message: str) -> None:
+    with pytest.raises(OptionError, match="srun: fatal: " + message):
+        resources(line, **environment)
