@@ -22,7 +22,7 @@ def test_what_a_job_sets_for_its_steps_agrees() -> None:
 
 
 def test_command_line_holds_over_the_environment() -> None:
-    assert resources("-c 3", SLURM_CPUS_PER_TASK="2", SLURM_TRES_PER_TASK="cpu=2,gres/gpu=1") == (3, "cpu=3,gres/gpu=1")
+    assert resources("-n 1 -c 3", SLURM_CPUS_PER_TASK="2", SLURM_TRES_PER_TASK="cpu=2,gres/gpu=1") == (3, "cpu=3,gres/gpu=1")
     assert resources("--tres-per-task=cpu=3", SLURM_CPUS_PER_TASK="2") == (3, "cpu=3")
 
 
