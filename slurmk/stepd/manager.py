@@ -73,6 +73,9 @@ class Step:
         self.measured: List[Mapping[str, Any]] = []
         self.owed: List[int] = []  # for each frame of input, how many keepers have not taken it yet
         self.taken: Dict[str, int] = {}
+        self.input: List[bytes] = []  # frames that came before all keepers had
+        self.met: Set[str] = set()  # nodes whose keepers have come
+        self.doom: Message = {}  # the order to end, for keepers that come later
         self.state = ""  # why it was ended from outside
         self.writer: Optional[asyncio.StreamWriter] = None
         self.timers: List[asyncio.TimerHandle] = []
@@ -344,8 +347,13 @@ class StepManager:
         """Take what a keeper says, until its connection ends."""
         step.keepers[link.node] = link
         index = step.nodes.index(link.node)
-        if step.state:
-            link.tell({"kind": "kill", "signal": signal.SIGKILL, "kill_wait": 0})
+        step.met.add(link.node)
+        for frame in step.input:
+            link.writer.write(frame)
+        if len(step.met) == len(step.nodes):
+            step.input.clear()
+        if step.doom:
+            link.tell(step.doom)
         try:
             while True:
                 kind, payload = await messages.read_frame(link.reader)
@@ -402,15 +410,21 @@ class StepManager:
             while True:
                 kind, payload = await messages.read_frame(reader)
                 if kind == wire.STREAM:
-                    for link in list(step.keepers.values()):
-                        if not link.writer.is_closing():
-                            link.writer.write(wire.encode(wire.STREAM, payload))
+                    self._feed(step, wire.encode(wire.STREAM, payload))
                 elif kind == wire.MESSAGE:
                     self._obey(step, messages.unpack(payload))
         except (asyncio.IncompleteReadError, OSError, wire.WireError, ValueError, KeyError):
             step.writer = None
             step.state = step.state or "CANCELLED"
             self._kill(step, signal.SIGKILL, 0.0, "")
+
+    def _feed(self, step: Step, frame: bytes) -> None:
+        """Input for the tasks; srun sends no more than a few frames that were not taken."""
+        if len(step.met) < len(step.nodes):
+            step.input.append(frame)
+        for link in step.keepers.values():
+            if not link.writer.is_closing():
+                link.writer.write(frame)
 
     def _obey(self, step: Step, message: Message) -> None:
         kind = message.get("kind")
@@ -439,6 +453,7 @@ class StepManager:
     def _kill(self, step: Step, number: int, kill_wait: float, cause: str) -> None:
         """End a step: the signal now, SIGKILL after ``kill_wait`` seconds. Its first node says why."""
         text = texts.cancelled("STEP %d.%d" % (self.job["job"], step.number), step.nodes[0], cause) if cause else b""
+        step.doom = {"kind": "kill", "signal": number, "kill_wait": kill_wait}
         for name, link in step.keepers.items():
             order: Message = {"kind": "kill", "signal": number, "kill_wait": kill_wait}
             if text and name == next(iter(step.keepers)):

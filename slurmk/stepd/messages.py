@@ -1,6 +1,6 @@
 """Messages between stepd, srun and the controller: JSON objects and task streams in frames of ``slurmk.wire``.
 
-Whoever accepts a connection first sends a nonce; whoever dialled answers with the HMAC of that nonce and of its role
+Whoever accepts a connection first sends a nonce; whoever dialled answers with the HMAC of that nonce and of its purpose
 under the job's secret, so the secret itself never travels.
 """
 
@@ -222,7 +222,7 @@ def dial(address: str, role: str, opening: Message, secret: str) -> socket.socke
         connection.settimeout(20)
         connection.sendall(hello(role))
         challenge = str(receive_message(connection).get("nonce", ""))
-        connection.sendall(pack(dict(opening, proof=proof(secret, challenge, role))))
+        connection.sendall(pack(dict(opening, proof=proof(secret, challenge, str(opening["kind"])))))
     except (OSError, wire.WireError):
         connection.close()
         raise
