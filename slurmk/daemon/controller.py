@@ -73,7 +73,6 @@ class Daemon:
         self._waiting: dict[int, list[asyncio.Future[Job | None]]] = {}
         self._stopping = asyncio.Event()
         self._end_jobs = False
-        self._ready = asyncio.Event()
 
     async def run(self) -> None:
         """Serve until told to stop. Raises OSError or StoreError when it cannot begin."""
@@ -157,9 +156,8 @@ class Daemon:
         self.doorkeeper = Doorkeeper(self._answer, self.identities.look_up, self.launcher.attach, most)
         listening = listen(self.socket_path)
         self.engine.start()
+        await self._take_up_jobs()  # before the first stepd comes back: one that is not known ends its job
         self.server = await loop.create_unix_server(self.doorkeeper.connection, sock=listening, backlog=1024)
-        await self._take_up_jobs()
-        self._ready.set()
         self.timers.start()
         self.planning.start()
         self.planning.wake()
@@ -229,8 +227,6 @@ class Daemon:
         self.engine.report(Planned(self.now(), made))
 
     async def _answer(self, call: Call, output: Output) -> int:
-        """Answer a command, once it is known what runs; the stepds that say so come through the same socket."""
-        await self._ready.wait()
         return await dispatch(call, self, output)
 
     def _changed(self, effect: Effect) -> None:

@@ -24,6 +24,7 @@ def start_log(directory: Path) -> Path:
     root = logging.getLogger()
     root.addHandler(handler)
     root.setLevel(logging.INFO)
+    logging.getLogger("alembic").setLevel(logging.WARNING)
     logging.raiseExceptions = False  # a full disk must not fill standard error
     logging.captureWarnings(True)
     warnings.simplefilter("default")
