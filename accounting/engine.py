@@ -93,6 +93,10 @@ def errors_of(name: str) -> Iterator[None]:
         raise _translated(name, error.orig or error) from error
     except (SQLAlchemyError, sqlite3.Error) as error:
         raise _translated(name, error) from error
+    except Exception as error:
+        if type(error).__module__.partition(".")[0] != "psycopg":  # which may not be installed
+            raise
+        raise _translated(name, error) from error
 
 
 def _translated(name: str, error: BaseException) -> StoreError:

@@ -342,6 +342,16 @@ def test_a_server_that_comes_back_is_used_again(postgres_url: str) -> None:
         store.close()
 
 
+def test_one_controller_a_database(postgres_url: str) -> None:
+    first, second = Store(postgres_url), Store(postgres_url)
+    first.open()
+    with pytest.raises(StoreError, match="another slurmk controller"):
+        second.open()
+    first.close()
+    second.open()
+    second.close()
+
+
 def test_a_closed_store_says_so(file_store: Store) -> None:
     file_store.close()
     with pytest.raises(StoreError, match="closed"):
