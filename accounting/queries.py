@@ -88,7 +88,7 @@ def find_jobs(connection: Connection, query: JobQuery) -> list[JobRecord]:
     statement = _JOB_SELECT.where(*_conditions(query)).order_by(
         _JOB.time_submit, _JOB.array_job_id, func.coalesce(_JOB.array_task_id, 1 << 40), _JOB.job_id, _JOB.db_index
     )
-    jobs = [JobRow(**row) for row in connection.execute(statement).mappings()]
+    jobs = [JobRow(*row) for row in connection.execute(statement).all()]
     if query.nodes:
         jobs = [job for job in jobs if not query.nodes.isdisjoint(_names(job.node_list))]
     if not query.duplicates:
@@ -110,8 +110,8 @@ def _steps(connection: Connection, db_indexes: Sequence[int]) -> dict[int, list[
     for start in range(0, len(db_indexes), _CHUNK):
         chunk = db_indexes[start : start + _CHUNK]
         statement = _STEP_SELECT.where(_STEP.db_index.in_(chunk)).order_by(_STEP.db_index, _STEP.step_id)
-        for row in connection.execute(statement).mappings():
-            found.setdefault(row["db_index"], []).append(StepRow(**row))
+        for row in connection.execute(statement).all():
+            found.setdefault(row[0], []).append(StepRow(*row))
     for steps in found.values():
         steps.sort(key=lambda step: step.step_id - (1 << 32) if step.step_id >= 1 << 31 else step.step_id)
     return found

@@ -18,7 +18,7 @@ from slurmk.model.requested import Requested
 from slurmk.model.states import JobState
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class JobRow:
     """One time that a job was queued."""
 
@@ -85,7 +85,7 @@ class JobRow:
     extra: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class StepRow:
     """One step of one such time."""
 

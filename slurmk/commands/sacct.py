@@ -29,6 +29,7 @@ from slurmk.commands.sacct_fields import (
     DEFAULT_FORMAT,
     FIELDS,
     LONG_FORMAT,
+    SUMS,
     UNITS,
     Line,
     Manner,
@@ -268,14 +269,15 @@ def read_request(call: Call, controller: Controller, options: Mapping[str, str])
         expand_patterns="expand-patterns" in options,
     )
     nodes, nothing, complaint = _nodes(options)
+    steps = "allocations" not in options
     return Request(
-        query=replace(query, nodes=nodes, with_steps=True),
+        query=replace(query, nodes=nodes, with_steps=steps or any(column.field.name in SUMS for column in columns)),
         manner=manner,
         columns=columns,
         header="noheader" not in options,
         delimiter=options.get("delimiter", "|") if options.keys() & {"parsable", "parsable2"} else None,
         trailing="parsable" in options and "parsable2" not in options,
-        steps="allocations" not in options,
+        steps=steps,
         expand_arrays="array" in options,
         flags=_flags(options),
         nothing=nothing or _elsewhere(controller, options),

@@ -91,14 +91,15 @@ class Line:
     # ------------------------------------------------------------------------------------------ state
 
     def state(self) -> str:
-        if self.step is None:
-            for flag in (JobFlag.REQUEUED, JobFlag.RESIZING):
+        if self.step is None and self.job.flags:
+            for flag, name in _FLAG_STATES:
                 if self.job.flags & flag:
-                    return flag.name or ""
+                    return name
         row = self.step or self.job
-        name = JobState(row.state).name if row.state in _STATES else str(row.state)
-        by = row.killed_by if row.state == JobState.CANCELLED else None
-        return name if by is None else f"{name} by {by}"
+        name = _STATE_NAMES.get(row.state) or str(row.state)
+        if row.state == _CANCELLED and row.killed_by is not None:
+            return f"{name} by {row.killed_by}"
+        return name
 
     def exit_code(self) -> str:
         return exit_code_text((self.step or self.job).exit_code)
@@ -353,7 +354,9 @@ class Line:
         return self.job.extra if "job_extra" in self.manner.stored else ""
 
 
-_STATES = frozenset(JobState)
+_STATE_NAMES = {int(state): state.name for state in JobState}
+_FLAG_STATES = ((int(JobFlag.REQUEUED), "REQUEUED"), (int(JobFlag.RESIZING), "RESIZING"))
+_CANCELLED = int(JobState.CANCELLED)
 _LIMIT_WORDS = {INFINITE: "UNLIMITED", NO_VALUE: "Partition_Limit"}
 _MEMORY = re.compile(r"(\A|,)mem=(\d+)M", re.ASCII)
 
@@ -567,6 +570,9 @@ FIELDS: tuple[OutputField, ...] = (
     _column("WorkDir", 20, "work_directory"),
 )
 """In the order of --helpformat."""
+
+SUMS = frozenset(("UserCPU", "SystemCPU", "TotalCPU", "ConsumedEnergy", "ConsumedEnergyRaw"))
+"""Fields that a job's line has from its steps."""
 
 DEFAULT_FORMAT = "jobid,jobname,partition,account,alloccpus,state,exitcode"
 BRIEF_FORMAT = "jobid,state,exitcode"
