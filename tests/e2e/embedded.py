@@ -80,7 +80,7 @@ class Cluster:
 
     def field(self, job: int | str, name: str) -> str:
         """One field of ``scontrol show job``, e.g. JobState, Reason, NodeList."""
-        shown = self.ok(f"scontrol show job {job} --oneliner")
+        shown = self.ok(f"scontrol --oneliner show job {job}")
         return next((word.partition("=")[2] for word in shown.split() if word.startswith(f"{name}=")), "")
 
     def state(self, job: int | str) -> str:

@@ -26,8 +26,6 @@ def _controller_goes_on(cluster: Cluster) -> Iterator[None]:
     ("arguments", "code", "message"),
     [
         ("-p nowhere --wrap true", 1, "sbatch: error: invalid partition specified: nowhere"),
-        ("-N 9 --wrap true", 1, "sbatch: error: Batch job submission failed: "),
-        ("-n 1000 --wrap true", 1, "sbatch: error: Batch job submission failed: "),
         ("--mem=1T --wrap true", 1, "sbatch: error: Batch job submission failed: "),
         ("-w nonode --wrap true", 1, "sbatch: error: Batch job submission failed: Invalid node name specified"),
         ("-t nonsense --wrap true", 255, "sbatch: error: Invalid --time specification"),
@@ -57,9 +55,9 @@ def written(cluster: Cluster, content: bytes) -> Path:
     [
         (b"", "Batch script is empty!"),
         (b"echo no interpreter\n", "This does not look like a batch script"),
-        (b"#!/bin/sh\n" + bytes(range(256)) * 10, "Batch script contains NULL (\\0) characters, can't continue"),
+        (b"#!/bin/sh\n" + bytes(range(256)) * 10, "contain a NULL character"),
         (b"#!/bin/sh\r\necho dos\r\n", "DOS line breaks"),
-        (b"#!/bin/sh\n" + b"#" * 5_000_000, "Batch script"),
+        (b"#!/bin/sh\n" + b"#" * 5_000_000, "Pathname of a file, directory or other parameter too long"),
         (b"#!/bin/sh\n" + b"#SBATCH --bogus\n" * 100_000, "unrecognized option '--bogus'"),
     ],
     ids=["empty", "no interpreter", "binary", "dos", "5 MB", "100,000 directives"],
@@ -72,7 +70,7 @@ def test_bad_script(cluster: Cluster, content: bytes, message: str) -> None:
 
 
 def test_garbage_on_the_socket(cluster: Cluster) -> None:
-    path = cluster.environment["SLURMK_SOCKET"]
+    path = str(cluster.directory / "slurmk.sock")
     generator = random.Random(1)
     for size in (0, 1, 4, 5, 100, 100_000):
         with socket.socket(socket.AF_UNIX) as connection:
@@ -99,7 +97,7 @@ def test_shims_killed_in_mid_request(cluster: Cluster) -> None:
 
 
 def test_many_half_open_connections(cluster: Cluster) -> None:
-    path = cluster.environment["SLURMK_SOCKET"]
+    path = str(cluster.directory / "slurmk.sock")
     connections = []
     for _ in range(200):
         connection = socket.socket(socket.AF_UNIX)
