@@ -7,8 +7,9 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -289,14 +290,65 @@ def test_a_lock_is_told_and_passes(file_store: Store, path: Path, monkeypatch: p
     assert file_store.load().jobs == (job(1),)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_directory_that_may_not_be_written_is_told(tmp_path: Path) -> None:
-    os.chmod(tmp_path, 0o500)
-    try:
-        with pytest.raises(StoreError, match=str(tmp_path)):
-            Store(f"sqlite:///{tmp_path}/accounting.sqlite").open()
-    finally:
-        os.chmod(tmp_path, 0o700)
+def _message_as_ordinary_user(path: Path, work: Callable[[Store], None]) -> str:
+    """What StoreError says there to a process that is not root (which may write everywhere); "" when there is none."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        message = "the child failed"
+        try:
+            if os.geteuid() == 0:
+                os.setgroups([])
+                os.setgid(65534)
+                os.setuid(65534)
+            store = Store(f"sqlite:///{path}")
+            work(store)
+            message = ""
+        except StoreError as error:
+            message = str(error)
+        finally:
+            os.write(writing, message.encode())
+            os._exit(0)
+    os.close(writing)
+    with open(reading, "rb") as stream:
+        said = stream.read().decode()
+    os.waitpid(child, 0)
+    return said
+
+
+@pytest.fixture
+def common() -> Iterator[Path]:
+    """A directory that everyone can reach, as pytest's are not."""
+    with tempfile.TemporaryDirectory(prefix="slurmk-store-") as name:
+        yield Path(name)
+
+
+def test_a_directory_that_may_not_be_written_is_told(common: Path) -> None:
+    os.chmod(common, 0o555)
+    said = _message_as_ordinary_user(common / "a.sqlite", Store.open)
+    assert said == f"{common}/a.sqlite: cannot be opened: see that the directory is there and may be written to"
+
+
+def test_a_file_that_may_not_be_written_is_told(common: Path) -> None:
+    path = common / "a.sqlite"
+    store = Store(f"sqlite:///{path}")
+    store.open()
+    store.commit([SaveJob(job(1), new=True)])
+    store.close()
+    os.chmod(path, 0o444)
+    os.chmod(common, 0o555)
+
+    def write(store: Store) -> None:
+        store.open()
+        store.commit([SaveJob(job(2), new=True)])
+
+    said = _message_as_ordinary_user(path, write)
+    assert said == f"{path}: the file or its directory cannot be written to"
+    os.chmod(path, 0o644)
+    os.chmod(common, 0o755)
+    store.open()
+    assert store.load().jobs == (job(1),)
+    store.close()
 
 
 def test_a_database_that_turned_read_only_is_told_and_passes(file_store: Store) -> None:
