@@ -11,14 +11,14 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from grammar.arrays import format_tasks
-from grammar.errors import GrammarError
 from grammar.hostlist import compress
 from grammar.mail import format_mail_type
 from grammar.patterns import PatternValues, expand_pattern
 from grammar.sizes import format_memory
 from grammar.times import format_duration_minutes, format_elapsed, format_time
-from grammar.tres import format_tres, parse_gres, parse_tres_per_task
+from grammar.tres import format_tres
 from slurmk.model.job import BATCH_STEP, EXTERN_STEP, INTERACTIVE_STEP, Job, Step
+from slurmk.model.requested import MemoryDemand, Requests, cpu_count, cpus_per_node, cpus_per_task, node_count, task_count
 from slurmk.model.states import FLAG_CODES, INFINITE, NO_VALUE, STATE_CODES, JobFlag, JobState, Reason
 
 if TYPE_CHECKING:
@@ -105,14 +105,6 @@ def raw_array_id(job: Job) -> str:
     return str(job.job_id)
 
 
-def number_of(items: str | None, name: str) -> int:
-    """How many of GRES ``name`` a request's text asks for, all types together."""
-    try:
-        return sum(gres.count for gres in parse_gres(items) if gres.name == name) if items else 0
-    except GrammarError:
-        return 0
-
-
 class JobText:
     """Values of jobs at one moment. ``tasks_length`` is SLURM_BITSTR_LEN if the caller has set it (0: no limit)."""
 
@@ -124,6 +116,7 @@ class JobText:
         self._length = TASKS_LENGTH if tasks_length is None else tasks_length
         self._id_length = ID_LENGTH if tasks_length is None else None
         self._cpus_of_node: dict[str, int] = {}
+        self._requests = Requests(machine.site, machine.partitions)
 
     @staticmethod
     def _memory_plain(mib: int) -> str:
@@ -229,45 +222,20 @@ class JobText:
 
     # ------------------------------------------------------------------------------------------ size
 
-    def tasks(self, job: Job) -> int:
-        """Tasks that it asks for, at least 1."""
-        request = job.request
-        if request.tasks:
-            return request.tasks
-        per_node = request.tasks_per_node or 1
-        return max(1, (request.minimum_nodes or 1) * per_node)
-
     def cpus_per_task(self, job: Job) -> int:
-        request = job.request
-        if request.cpus_per_task:
-            return request.cpus_per_task
-        per_gpu = number_of(request.cpus_per_tres, "gpu")
-        return max(1, per_gpu * dict(self._per_task(job)).get("gres/gpu", 1)) if per_gpu else 1
-
-    @staticmethod
-    def _per_task(job: Job) -> tuple[tuple[str, int], ...]:
-        try:
-            return parse_tres_per_task(job.request.tres_per_task) if job.request.tres_per_task else ()
-        except GrammarError:
-            return ()
-
-    def requested_cpus(self, job: Job) -> int:
-        tasks = self.tasks(job)
-        wanted = tasks if job.request.overcommit else tasks * self.cpus_per_task(job)
-        return max(wanted, job.request.minimum_cpus or 0, self._minimum_nodes(job))
-
-    @staticmethod
-    def _minimum_nodes(job: Job) -> int:
-        return job.request.minimum_nodes or 1
+        return cpus_per_task(job.request)
 
     def requested_nodes(self, job: Job) -> int:
-        """Nodes that it needs at least: those asked for, or as many as its CPUs fill."""
-        minimum = self._minimum_nodes(job)
+        """Nodes that it needs at least: those asked for, or as many as its tasks or CPUs fill."""
         request = job.request
+        minimum = node_count(request)
         if request.tasks is None and request.minimum_cpus is None and request.cpus_per_task is None:
             return minimum
+        if request.tasks and request.tasks_per_node:
+            most = max(minimum, request.maximum_nodes or request.tasks)
+            minimum = min(max(minimum, request.tasks // request.tasks_per_node), most)
         largest = self._largest_node(job.partitions[0] if job.partitions else "")
-        return max(minimum, -(-self.requested_cpus(job) // largest))
+        return max(minimum, -(-cpu_count(request) // largest))
 
     def _largest_node(self, partition_name: str) -> int:
         known = self._cpus_of_node.get(partition_name)
@@ -282,7 +250,7 @@ class JobText:
         return len(job.allocation.shares) if job.allocation else self.requested_nodes(job)
 
     def cpu_count(self, job: Job) -> int:
-        return job.allocation.cpus if job.allocation else self.requested_cpus(job)
+        return job.allocation.cpus if job.allocation else cpu_count(job.request)
 
     def nodes_text(self, job: Job) -> str:
         return str(self.node_count(job))
@@ -292,29 +260,18 @@ class JobText:
 
     def tasks_count(self, job: Job) -> str:
         """What NumTasks shows; a job that never ran has none."""
-        return "N/A" if job.state.finished and not job.allocation else str(self.tasks(job))
+        return "N/A" if job.state.finished and not job.allocation else str(task_count(job.request))
 
     def minimum_cpus(self, job: Job) -> int:
         """CPUs that it needs on every node."""
-        return max(self.cpus_per_task(job) * (job.request.tasks_per_node or 1), job.request.minimum_cpus_per_node or 0)
+        return cpus_per_node(job.request)
 
-    def memory_demand(self, job: Job) -> tuple[bool, int]:
-        """Memory asked for, defaults filled in: (per CPU?, MiB)."""
-        request = job.request
-        if request.memory_per_node is not None:
-            return False, request.memory_per_node
-        if request.memory_per_cpu is not None:
-            return True, request.memory_per_cpu
-        partition = self.machine.partitions.get(job.partitions[0]) if job.partitions else None
-        for source in (partition, self.site):
-            if source is not None and source.default_memory_per_cpu is not None:
-                return True, source.default_memory_per_cpu
-            if source is not None and source.default_memory_per_node is not None:
-                return False, source.default_memory_per_node
-        return False, 0
+    def memory_demand(self, job: Job) -> MemoryDemand:
+        """Memory asked for, defaults filled in."""
+        return self._requests.memory_demand(job)
 
     def minimum_memory(self, job: Job) -> str:
-        return self._memory(self.memory_demand(job)[1])
+        return self._memory(self.memory_demand(job).amount)
 
     def temporary_disk(self, job: Job) -> str:
         return self._memory(job.request.temporary_disk_per_node or 0)
@@ -349,9 +306,8 @@ class JobText:
     # ------------------------------------------------------------------------------------------ TRES
 
     def requested_tres(self, job: Job) -> str:
-        nodes, cpus = self.requested_nodes(job), self.requested_cpus(job)
-        per_cpu, memory = self.memory_demand(job)
-        return self._tres(cpus, memory * (cpus if per_cpu else nodes), nodes, self._requested_gres(job, nodes))
+        requested = self._requests.of(job)
+        return self._tres(requested.cpus, requested.memory, requested.nodes, dict(requested.gres))
 
     def allocated_tres(self, job: Job) -> str | None:
         allocation = job.allocation
@@ -367,21 +323,6 @@ class JobText:
         amounts = {"cpu": cpus, "mem": memory, "node": nodes, "billing": cpus}
         amounts.update({f"gres/{name}": count for name, count in gres.items()})
         return format_tres(amounts)
-
-    def _requested_gres(self, job: Job, nodes: int) -> dict[str, int]:
-        request = job.request
-        wanted: dict[str, int] = {}
-        for text, times in ((request.tres_per_node, nodes), (request.tres_per_job, 1)):
-            try:
-                for gres in parse_gres(text) if text else ():
-                    wanted[gres.name] = wanted.get(gres.name, 0) + gres.count * times
-            except GrammarError:
-                continue
-        for name, count in self._per_task(job):
-            kind = name.removeprefix("gres/").partition(":")[0]
-            if name.startswith("gres/") and kind not in wanted:
-                wanted[kind] = count * self.tasks(job)
-        return wanted
 
     def tres_or_allocated(self, job: Job) -> str:
         return self.allocated_tres(job) or self.requested_tres(job)

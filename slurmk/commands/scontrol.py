@@ -290,15 +290,10 @@ async def _hold(session: Session, names: Sequence[str], release: bool, by_user: 
     return 1 if refusals else 0
 
 
-def _as_denied(error: SlurmError) -> SlurmError:
-    """Requests to restart or suspend another's job are refused in other words than changes of it."""
-    return SlurmError(Errno.ACCESS_DENIED) if error.errno is Errno.USER_ID_MISSING else error
-
-
 async def _tell(session: Session, names: Sequence[str], event: Callable[[tuple[JobSelection, ...]], Event]) -> int:
     refusals = await _act(session, names, event)
     for name, error, job in refusals:
-        session.say(scontrol_update.error_line(name, _as_denied(error), job))
+        session.say(scontrol_update.error_line(name, error, job))
     return 1 if refusals else 0
 
 
@@ -326,7 +321,7 @@ def _suspending(resume: bool) -> Command:
             if unknown:  # what Slurm says of an unknown number here
                 session.say(f"Unexpected message received for job {name}\n")
             else:
-                session.say(scontrol_update.error_line(name, _as_denied(error), job))
+                session.say(scontrol_update.error_line(name, error, job))
         return 1 if refusals else 0
 
     return run_suspend

@@ -22,7 +22,8 @@ from slurmk.commands.job_text import (
 )
 from slurmk.core.errors import SlurmError
 from slurmk.core.selection import parse
-from slurmk.model.job import BATCH_STEP, EXTERN_STEP, GresShare, Job, NodeShare, Step
+from slurmk.model.job import BATCH_STEP, EXTERN_STEP, GresShare, Job, JobRequest, NodeShare, Step
+from slurmk.model.requested import gres_nodes
 from slurmk.model.states import INFINITE, NO_VALUE, JobState
 
 NULL = "(null)"
@@ -58,11 +59,18 @@ def job_lines(text: JobText, job: Job, *, details: bool = False) -> list[str]:
         *_size(text, job, details),
         *_how(text, job),
         *_files(text, job),
+        *_flags(job.request),
         *_trackable(job),
     ]
-    if job.request.mail_type:
-        user = job.request.mail_user or job.credentials.user_name
-        lines.append(f"MailUser={user} MailType={text.mail_types(job)}")
+    request = job.request
+    if request.mail_type:
+        lines.append(f"MailUser={request.mail_user or job.credentials.user_name} MailType={text.mail_types(job)}")
+    if request.ntasks_per_tres:
+        lines.append(f"NtasksPerTRES={request.ntasks_per_tres}")
+    container = (request.container_type, request.container, request.container_id)
+    if any(value is not None for value in container):
+        kind, path, name = (NULL if value is None else value for value in container)
+        lines.append(f"ContainerType={kind} Container={path} ContainerID={name}")
     return lines
 
 
@@ -117,6 +125,8 @@ def _places(text: JobText, job: Job) -> Iterator[str]:
     yield f"NodeList={text.nodes(job)}"
     if job.allocation:
         yield f"BatchHost={text.batch_host(job)}"
+    if request.batch_features:
+        yield f"BatchFeatures={request.batch_features}"
     planned = text.planned_nodes(job)
     if planned:
         yield f"SchedNodeList={planned}"
@@ -127,7 +137,7 @@ def _node_range(text: JobText, job: Job) -> str:
     request = job.request
     if not job.pending or not (request.maximum_nodes or job.array_job_id or request.tasks_per_node):
         return str(count)
-    return f"{count}-{max(count, request.maximum_nodes or 0)}"
+    return f"{count}-{count if gres_nodes(request) else max(count, request.maximum_nodes or 0)}"
 
 
 def _size(text: JobText, job: Job, details: bool) -> Iterator[str]:
@@ -146,10 +156,8 @@ def _size(text: JobText, job: Job, details: bool) -> Iterator[str]:
     if details and job.allocation:
         yield f"JOB_GRES={_gres_total(job.allocation.shares) or NULL}"
         yield from _node_details(job.allocation.shares)
-    per_cpu, _ = text.memory_demand(job)
-    kind = "TRES" if request.memory_per_tres else "CPU" if per_cpu else "Node"
-    disk = text.temporary_disk(job)
-    yield f"MinCPUsNode={text.minimum_cpus(job)} MinMemory{kind}={text.minimum_memory(job)} MinTmpDiskNode={disk}"
+    memory = f"MinMemory{text.memory_demand(job).per}={text.minimum_memory(job)}"
+    yield f"MinCPUsNode={text.minimum_cpus(job)} {memory} MinTmpDiskNode={text.temporary_disk(job)}"
 
 
 def _gres_total(shares: Iterable[NodeShare]) -> str:
@@ -189,7 +197,9 @@ def _node_details(shares: Sequence[NodeShare]) -> Iterator[str]:
 def _how(text: JobText, job: Job) -> Iterator[str]:
     request = job.request
     yield f"Features={_or_null(request.constraints)} DelayBoot={format_elapsed(request.delay_boot or 0, padded=True)}"
-    if request.prefer:
+    if request.cluster_constraint is not None:
+        yield f"ClusterFeatures={request.cluster_constraint}"
+    if request.prefer is not None:
         yield f"Prefer={request.prefer}"
     if request.reservation:
         yield f"Reservation={request.reservation}"
@@ -208,8 +218,15 @@ def _how(text: JobText, job: Job) -> Iterator[str]:
         ("Comment", request.comment),
         ("Extra", request.extra),
     ):
-        if value:
+        if value or (value is not None and name in ("Comment", "Extra")):
             yield f"{name}={value}"
+
+
+_SEGMENTS: dict[tuple[bool, bool], str] = {
+    (consolidate, spread): " ConsolidateSegments=Yes" * consolidate + " SpreadSegments=Yes" * spread
+    for consolidate in (False, True)
+    for spread in (False, True)
+}
 
 
 def _files(text: JobText, job: Job) -> Iterator[str]:
@@ -218,9 +235,33 @@ def _files(text: JobText, job: Job) -> Iterator[str]:
         yield f"StdErr={text.file(job, request.standard_error, '')}"
         yield f"StdIn={text.file(job, request.standard_input, '/dev/null')}"
         yield f"StdOut={text.file(job, request.standard_output, text.output_pattern(job))}"
+    if request.segment_size:
+        yield f"SegmentSize={request.segment_size}" + _SEGMENTS[request.consolidate_segments, request.spread_segments]
     if request.required_switches:
         wait = format_elapsed(request.wait_for_switch or 0, padded=True)
         yield f"Switches={request.required_switches}@{wait}"
+
+
+_GRES_FLAGS = (
+    ("disable-binding", "GresEnforceBind=No"),
+    ("enforce-binding", "GresEnforceBind=Yes"),
+    ("multiple-tasks-per-sharing", "GresOneTaskPerSharing=No"),
+    ("one-task-per-sharing", "GresOneTaskPerSharing=Yes"),
+)
+
+
+def _flags(request: JobRequest) -> Iterator[str]:
+    if request.burst_buffer is not None:
+        yield f"BurstBuffer={request.burst_buffer}"
+    words = [text for word, text in _GRES_FLAGS if word in (request.gres_flags or "").split(",")]
+    if request.kill_on_invalid_dependency is not None:
+        words.append(f"KillOnInvalidDependent={'Yes' if request.kill_on_invalid_dependency else 'No'}")
+    if request.spread_job:
+        words.append("SpreadJob=Yes")
+    if words:
+        yield " ".join(words)
+    if request.oom_kill_step is not None:
+        yield f"OOMKillStep={request.oom_kill_step}"
 
 
 def _trackable(job: Job) -> Iterator[str]:

@@ -289,7 +289,7 @@ SORT_KEYS: dict[str, Callable[[JobText, Job], object]] = {
     "i": lambda text, job: (job.array_job_id or job.job_id, -1 if job.array_task_id is None else job.array_task_id),
     "j": lambda text, job: job.name,
     "l": lambda text, job: job.time_limit,
-    "m": lambda text, job: text.memory_demand(job)[1],
+    "m": lambda text, job: text.memory_demand(job).amount,
     "n": lambda text, job: job.request.required_nodes or "",
     "p": lambda text, job: job.priority,
     "t": lambda text, job: state_code(job),

@@ -20,7 +20,7 @@ from grammar.errors import GrammarError
 from grammar.hostlist import compress, expand
 from grammar.options import COUNTED, OptionError, Reading, SubmissionOption, options_of, read_variable, variables_of
 from grammar.script import Directive, ScriptDirectives
-from grammar.tres import parse_gres, parse_tres_per_task
+from grammar.tres import Gres, parse_gres, parse_tres_per_task
 from slurmk.commands.call import Call, Output, Unreadable
 from slurmk.model.job import Credentials, JobRequest
 
@@ -254,6 +254,13 @@ def _check_exclusions(command: str, options: Options) -> None:
         raise _fatal(command, "--exclusive and --oversubscribe options are mutually exclusive")
     if "gpus-per-node" in said and "gpu" in (said.get("gres", ("", ""))[1] or ""):
         raise _fatal(command, "--gpus-per-node and --gres=gpu are mutually exclusive.")
+    if "cpus-per-gpu" in said and ("cpus-per-task" in said or "cpu" in (said.get("tres-per-task", ("", ""))[1] or "")):
+        raise _fatal(command, "--cpus-per-task, --tres-per-task=cpu:#, and --cpus-per-gpu are mutually exclusive")
+    if "gpus-per-socket" in said and "ntasks-per-gpu" in said:
+        raise _fatal(command, "--gpus-per-socket is mutually exclusive with --ntasks-per-gpu and SLURM_NTASKS_PER_GPU")
+    if "one-task-per-sharing" in (said.get("gres-flags", ("", ""))[1] or "").lower().split(","):
+        message = "In order to use --gres-flags=one-task-per-sharing you must also have"
+        raise _error(command, f"{message} SelectTypeParameters=MULTIPLE_SHARING_GRES_PJ in your slurm.conf", code=255)
 
 
 def _features(command: str, values: dict[str, Any]) -> None:
@@ -344,10 +351,7 @@ def _gpus_in(text: str) -> int:
 
 
 def _gpu_count(text: str | None) -> int:
-    try:
-        return sum(item.count for item in parse_gres(text) if item.name == "gpu") if text else 0
-    except GrammarError:
-        return 0
+    return sum(item.count for item in _gpu_items(text))
 
 
 def _tasks_from_gpus(command: str, values: dict[str, Any], per_task: int) -> None:
@@ -383,7 +387,61 @@ def _check_gres(command: str, values: dict[str, Any]) -> None:
     memory = values.get("memory_per_tres")
     if memory and not gpus:
         line = f"Requested mem_per_tres={memory} but did not request any GPU."
-        raise _error(command, line, "Invalid generic resource (gres) specification")
+        raise _error(command, line, _INVALID_GRES)
+    if not gpus:
+        return
+    typed = {bool(item.type) for name in _GPUS_FOR for item in _gpu_items(values.get(name))}
+    if len(typed) > 1:
+        raise _error(command, "Invalid GRES specification (with and without type identification)")
+    _check_gpu_counts(command, values)
+
+
+_INVALID_GRES = "Invalid generic resource (gres) specification"
+_GPUS_FOR = ("tres_per_job", "tres_per_node", "tres_per_socket")
+
+
+def _gpu_items(text: str | None) -> list[Gres]:
+    try:
+        return [item for item in parse_gres(text) if item.name == "gpu"] if text else []
+    except GrammarError:
+        return []
+
+
+def _check_gpu_counts(command: str, values: dict[str, Any]) -> None:
+    """GPUs of the job, of nodes, sockets and tasks fit each other and the numbers of nodes and tasks. Raises OptionError."""
+    job, node, socket = (_gpu_count(values.get(name)) for name in _GPUS_FOR)
+    task, tasks = _gpus_in(values.get("tres_per_task") or ""), values.get("tasks")
+    nodes = job // node if job and node else 0
+    least, most = values.get("minimum_nodes") or 1, values.get("maximum_nodes")
+    most = (values.get("minimum_nodes") or nodes) if most is None else most
+    faults = (
+        (job and (max(node, socket) > job or (node and socket > node)), _ENSURE_ALL),
+        (task > (job or node or task) or (node and socket > node), "Failed to ensure --gpus >= --gpus-per-task"),
+        (job and node and job % node, "Failed to validate job spec, --gpus is not multiple of --gres=gpu/--gpus-per-node"),
+        (
+            nodes and not least <= nodes <= most,
+            "Failed to validate job spec. Based on --gpu and --gres=gpu/--gpus-per-node required nodes"
+            f" ({nodes}) doesn't fall between min_nodes ({least}) and max_nodes ({most}) boundaries.",
+        ),
+        (job and task and job % task, "Failed to validate job spec, --gpus not multiple of --gpus-per-task"),
+        (
+            job and task and tasks and job // task != tasks,
+            "Failed to validate job spec. Based on --gpus and --gpus-per-task"
+            " number of requested tasks differ from -n/--ntasks.",
+        ),
+        (
+            socket and not values.get("sockets_per_node"),
+            "--gpus-per-socket option requires --sockets-per-node specification",
+        ),
+    )
+    for wrong, line in faults:
+        if wrong:
+            raise _error(command, line, _INVALID_GRES)
+    if nodes and tasks and tasks < nodes:
+        raise _not_submitted(command, "Task count specification invalid")
+
+
+_ENSURE_ALL = "Failed to ensure --gpus >= --gres=gpu/--gpus-per-node >= --gpus-per-socket"
 
 
 def _tasks_of_layout(values: Mapping[str, Any]) -> int:
@@ -412,12 +470,11 @@ def _sizes(command: str, values: dict[str, Any]) -> list[str]:
         needed = -(-tasks // per_node)
         if not said and not required:
             least = most = needed
-        elif least is not None and most is not None:
-            least = min(max(least, needed), most)
     warnings = []
     if tasks is not None and least is not None and tasks < least:
         warnings.append(f"warning: can't run {tasks} processes on {least} nodes, setting nnodes to {tasks}")
         least = tasks
+        most = most if said else least
     if tasks is not None and said and most is not None and most > tasks:
         most = max(tasks, least or 1)
     if tasks is not None and most is not None and least is not None and most < least:

@@ -43,10 +43,11 @@ _TELL_SUCCESS = (DependencyKind.AFTER_OK, DependencyKind.AFTER_NOT_OK)
 # ------------------------------------------------------------------------------------------------- at submission
 
 
-def accept(state: State, text: str, job_id: int | None = None) -> Dependencies | None:
+def accept(state: State, text: str, job_id: int | None = None, *, held: bool = False) -> Dependencies | None:
     """What a job that is being submitted (or changed: ``job_id``) has to wait for; None when that is nothing.
 
-    A job that is no longer known counts as over, but nobody can say whether it went well. Raises SlurmError.
+    A job that is no longer known counts as over, but nobody can say whether it went well. A held job keeps such terms
+    until it is released. Raises SlurmError.
     """
     wanted = parse(text)
     known: list[Dependency] = []
@@ -57,6 +58,8 @@ def accept(state: State, text: str, job_id: int | None = None) -> Dependencies |
             known.append(term)
         elif term.kind in _TELL_SUCCESS or term.array_task is not None:
             raise SlurmError(Errno.DEPENDENCY)
+        elif held:
+            known.append(term)
         elif wanted.any_of:
             return None
     if job_id is not None and _leads_to(state, known, job_id):
@@ -180,7 +183,13 @@ def _targets(state: State, term: Dependency) -> list[Job]:
     return [rest] if rest is not None and arrays.contains(rest.array_tasks, term.array_task) else []
 
 
+_KEPT_WHILE_HELD = (DependencyKind.SINGLETON, DependencyKind.AFTER_ANY, DependencyKind.AFTER)
+"""What can still be seen to be satisfied when the job is released, however long the others are forgotten by then."""
+
+
 def _standing(turn: Turn, job: Job, term: Dependency, task: int | None = None) -> Standing:
+    if job.priority == 0 and term.kind in _KEPT_WHILE_HELD:
+        return Standing.WAITING
     if term.kind is DependencyKind.SINGLETON:
         return _singleton(turn.state, job)
     if term.kind is DependencyKind.AFTER_CORRESPONDING:

@@ -89,7 +89,7 @@ def _draft(turn: Turn, caller: Caller, submission: Submission, component: bool) 
     demand = demand_in(state, request, partitions[0], submission.credentials.user_id)
     time_limit = time_limit_of(turn, request, partitions)
     array = _array(state, request, component)
-    wanted = dependencies.accept(state, request.dependency) if request.dependency else None
+    wanted = dependencies.accept(state, request.dependency, held=request.hold) if request.dependency else None
     if request.dependency is not None:
         text = format_dependency(wanted) if wanted else None
         request = request if text == request.dependency else replace(request, dependency=text)
@@ -105,7 +105,7 @@ def _draft(turn: Turn, caller: Caller, submission: Submission, component: bool) 
         submit_time=turn.now,
         reason=Reason.JOB_HELD_USER if request.hold else Reason.DEPENDENCY if wanted else _waits(turn, request),
         priority=0 if request.hold else _given_priority(request, caller),
-        name=request.name or submission.command.rpartition("/")[2],
+        name=submission.command.rpartition("/")[2] if request.name is None else request.name,
         account=account,
         qos=qos,
         partitions=tuple(partition.name for partition in partitions),
@@ -212,12 +212,13 @@ def check_access(state: State, directory: Directory, partition: Partition, submi
 
 def charged_to(directory: Directory, partitions: Iterable[Partition], request: JobRequest, user_name: str) -> tuple[str, str]:
     """Account and QOS of a job. Raises Refusal when the user may not use them, or not in one of the partitions."""
-    account = request.account or ""
+    account = request.account
     if directory.accounts is not None:
         allowed = directory.accounts.get(user_name, ())
-        if not allowed or (account and account not in allowed):
+        if not allowed or (account is not None and account not in allowed):
             raise Refusal(Errno.INVALID_ACCOUNT)
-        account = account or allowed[0]
+        account = allowed[0] if account is None else account
+    account = account or ""
     qos = request.qos or "normal"
     if qos not in directory.qos:
         raise Refusal(Errno.INVALID_QOS)

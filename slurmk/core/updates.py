@@ -32,9 +32,9 @@ HELD_REASONS = frozenset({Reason.JOB_HELD_USER, Reason.JOB_HELD_ADMIN, Reason.JO
 """Reasons that say why a job has priority 0."""
 
 
-def _check_owner(caller: Caller, job: Job) -> None:
+def _check_owner(caller: Caller, job: Job, refusal: Errno = Errno.USER_ID_MISSING) -> None:
     if not may_change(caller, job):
-        raise SlurmError(Errno.USER_ID_MISSING)
+        raise SlurmError(refusal)
 
 
 # --------------------------------------------------------------------------------------------- hold and release
@@ -103,7 +103,7 @@ def requeue_jobs(turn: Turn, event: Requeue) -> None:
 
     def act(chosen: JobSelection, selected: selection.Selected) -> None:
         job = selected.job
-        _check_owner(event.caller, job)
+        _check_owner(event.caller, job, Errno.ACCESS_DENIED)
         phase = phase_of(job)
         held = event.hold or event.special_exit
         if phase is Phase.PENDING:
@@ -131,7 +131,7 @@ def suspend(turn: Turn, event: Suspend) -> None:
 
     def act(chosen: JobSelection, selected: selection.Selected) -> None:
         job = selected.job
-        _check_owner(event.caller, job)
+        _check_owner(event.caller, job, Errno.ACCESS_DENIED)
         row = _SUSPENSIONS[event.resume].get(phase_of(job))
         if isinstance(row, Errno):
             raise SlurmError(row)
@@ -264,6 +264,7 @@ def _apply(turn: Turn, event: UpdateJob, job: Job) -> None:
     if change.dependency:
         wanted = dependencies.parse(job.request.dependency) if job.request.dependency else None
         dependencies.watch(turn.state, job, wanted)
+    if change.dependency or change.job.priority:
         dependencies.test(turn, job)
     if change.limit and holds_nodes(job):
         turn.emit(UpdateLimit(job.job_id, job.restarts, limit_end(job)))
@@ -373,7 +374,7 @@ def _priority(change: Change, value: int) -> None:
 
 def _dependency(change: Change, value: str) -> None:
     state, job = change.turn.state, change.job
-    wanted = dependencies.accept(state, value, job.job_id) if value else None
+    wanted = dependencies.accept(state, value, job.job_id, held=job.priority == 0) if value else None
     change.request(dependency=format_dependency(wanted) if wanted else None)
     if change.job.priority:
         change.job = replace(change.job, reason=Reason.DEPENDENCY if wanted else Reason.NONE)

@@ -17,6 +17,8 @@ import numpy as np
 from grammar.hostlist import expand
 from slurmk.model.job import Job, JobRequest
 from slurmk.model.node import Node, Partition
+from slurmk.model.requested import cpus_per_task as cpus_of_task
+from slurmk.model.requested import gres_nodes
 from slurmk.model.site import Site
 from slurmk.model.states import INFINITE, NO_VALUE, JobFlag, NodeFlag, NodeState, Reason
 from slurmk.planner.snapshot import (
@@ -304,9 +306,14 @@ def demand_of(request: JobRequest, partition: Partition, site: Site, *, user_id:
     per_job = parse_gres(request.tres_per_job)
     per_task = parse_gres(request.tres_per_task)
     required = tuple(expand(request.required_nodes)) if request.required_nodes else ()
-    minimum_nodes, maximum_nodes = _node_range(request, len(set(required)))
+    excluded = tuple(expand(request.excluded_nodes)) if request.excluded_nodes else ()
+    minimum_nodes, maximum_nodes = _node_range(request)
+    if len(set(required)) > maximum_nodes:  # any of those named will do, but no others
+        excluded += tuple(node.name for node in site.nodes if node.name not in required)
+        required = ()
+    minimum_nodes = max(minimum_nodes, len(set(required)))
     tasks = _tasks(request, minimum_nodes)
-    cpus_per_task = request.cpus_per_task or 1
+    cpus_per_task = cpus_of_task(request)
     memory_per_node, memory_per_cpu = _memory(request, partition, site)
     per_gres_memory = parse_gres(request.memory_per_tres)
     if per_gres_memory:
@@ -341,7 +348,7 @@ def demand_of(request: JobRequest, partition: Partition, site: Site, *, user_id:
         overcommit=request.overcommit,
         constraint=request.constraints or "",
         required_nodes=required,
-        excluded_nodes=tuple(expand(request.excluded_nodes)) if request.excluded_nodes else (),
+        excluded_nodes=excluded,
         contiguous=request.contiguous,
         spread=request.spread_job,
         use_minimum_nodes=request.use_min_nodes,
@@ -357,14 +364,19 @@ def demand_of(request: JobRequest, partition: Partition, site: Site, *, user_id:
 UNLIMITED_NODES = 1 << 30
 
 
-def _node_range(request: JobRequest, required: int) -> tuple[int, int]:
-    """Fewest and most nodes: of ``--nodes``, else any number that the tasks need."""
+def _node_range(request: JobRequest) -> tuple[int, int]:
+    """Fewest and most nodes: of ``--nodes``, else any number that the tasks need; or the one that the GRES fix."""
+    fixed = gres_nodes(request)
+    if fixed is not None:
+        return fixed, fixed
     named = request.minimum_nodes or request.maximum_nodes
     if named:
         minimum = request.minimum_nodes or 1
         maximum = request.maximum_nodes or minimum
-        return max(minimum, required), max(maximum, minimum, required)
-    minimum = max(1, required)
+        if request.tasks and request.tasks_per_node:
+            minimum = min(max(minimum, -(-request.tasks // request.tasks_per_node)), max(minimum, maximum))
+        return minimum, max(maximum, minimum)
+    minimum = 1
     if request.tasks and request.tasks_per_node:
         minimum = max(minimum, -(-request.tasks // request.tasks_per_node))
     return minimum, UNLIMITED_NODES
