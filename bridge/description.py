@@ -76,9 +76,23 @@ def describe(job: Job, files: JobFiles, site: Site, extra: Mapping[str, Any]) ->
         "task_prolog": site.task_prolog,
         "task_epilog": site.task_epilog,
         "parameters": {name: site.parameters[name] for name in ("SLURM_CONF", "LaunchParameters") if name in site.parameters},
-        "request": {name: value for name in REQUESTED if (value := getattr(request, name)) not in (None, False)},
+        "request": _requested(job, site),
         **extra,
     }
+
+
+def _requested(job: Job, site: Site) -> dict[str, Any]:
+    """What was asked for, with the partition's or site's memory where the job named none."""
+    request = job.request
+    found = {name: value for name in REQUESTED if (value := getattr(request, name)) not in (None, False)}
+    if not found.keys() & {"memory_per_node", "memory_per_cpu", "memory_per_tres"}:
+        partition = site.partition(job.partition)
+        for where in (partition, site):
+            if where is not None and where.default_memory_per_cpu:
+                return found | {"memory_per_cpu": where.default_memory_per_cpu}
+            if where is not None and where.default_memory_per_node:
+                return found | {"memory_per_node": where.default_memory_per_node}
+    return found
 
 
 def end_of(job: Job) -> int | None:

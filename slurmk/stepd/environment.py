@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 BATCH_STEP_NUMBER = "-5"
 
+UNLIMITED_SECONDS = 365 * 86400
+"""What SLURM_JOB_END_TIME says of a job without a time limit."""
+
 LAUNCHERS = {
     "HYDRA_BOOTSTRAP": "slurm",
     "HYDRA_LAUNCHER_EXTRA_ARGS": "--external-launcher",
@@ -94,8 +97,8 @@ def job_variables(job: Description) -> Variables:
         "SLURM_NODELIST": names,
         "SLURM_OOM_KILL_STEP": str(job["request"].get("oom_kill_step", 0)),
     }
-    if job["end_time"] is not None:
-        found["SLURM_JOB_END_TIME"] = str(job["end_time"])
+    end = job["start_time"] + UNLIMITED_SECONDS if job["end_time"] is None else job["end_time"]
+    found["SLURM_JOB_END_TIME"] = str(end)
     if job["restart"]:
         found["SLURM_RESTART_COUNT"] = str(job["restart"])
     if job.get("parameters", {}).get("SLURM_CONF"):
@@ -165,6 +168,8 @@ def requested_variables(request: Mapping[str, Any]) -> Variables:
         if value:
             found[variable] = value
     # --gres and --gpus-per-node set the same field; only the latter's text has a variable, and both read alike here
+    if request.get("profile"):
+        found["SLURM_PROFILE"] = str(request["profile"]).capitalize()
     if request.get("distribution"):
         found["SLURM_DISTRIBUTION"] = str(request["distribution"]).lower()
     if request.get("overcommit"):
@@ -193,8 +198,11 @@ def _equals_form(text: str) -> str:
 
 
 def tasks_per_node(job: Description) -> List[int]:
-    """Tasks that a step of the whole job has on each node."""
-    return [max(1, node["tasks"]) for node in job["nodes"]]
+    """Tasks that the job's nodes are said to have: those asked for, else as many as its CPUs carry."""
+    request = job["request"]
+    if any(request.get(field) is not None for field in ("tasks", "tasks_per_node")):
+        return [max(1, node["tasks"]) for node in job["nodes"]]
+    return [max(1, node["cpus"] // max(1, request.get("cpus_per_task") or 1)) for node in job["nodes"]]
 
 
 def batch_environment(job: Description) -> Variables:
@@ -202,7 +210,8 @@ def batch_environment(job: Description) -> Variables:
     request = job["request"]
     environment: Variables = dict(job["environment"])
     environment.update(LAUNCHERS)
-    environment.update(requested_variables(request))
+    for name, value in requested_variables(request).items():
+        environment.setdefault(name, value)
     environment.update(job_variables(job))
     environment.update(node_variables(job, 0))
     if gpu_count(job["nodes"][0]["gres"]):

@@ -242,7 +242,7 @@ def _give(job: Mapping[str, Any], request: Mapping[str, Any], holdings: Sequence
     for node, count in zip(layout.job_nodes, layout.counts):
         holding = holdings[node]
         free = holding.free_cpus if layout.holds else int(holding.share["cpus"])
-        cpus = min(count * max(1, int(request.get("cpus_per_task") or 1)), int(holding.share["cpus"])) if exact else free
+        cpus = min(count * max(1, int(request.get("cpus_per_task") or 1)), free) if exact else free
         layout.cpus.append(max(1, cpus))
         memory = _memory(job, request, holding, layout.cpus[-1])
         if memory > int(holding.share["memory"]) or (layout.holds and memory > holding.free_memory):

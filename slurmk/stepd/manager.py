@@ -317,8 +317,8 @@ class StepManager:
         """Have the tasks of one node started, and listen until they are gone."""
         if step.layout.job_nodes[index] == self.node.index:
             made = self.node.fork_keeper(specification)
-            await made.open()
-            await self._listen(step, KeeperLink(name, made.reader, made.writer))
+            writer = await made.open()
+            await self._listen(step, KeeperLink(name, made.reader, writer))
             return
         expected: asyncio.Future[KeeperLink] = asyncio.get_running_loop().create_future()
         step.expected[name] = expected

@@ -54,14 +54,22 @@ class Keeper:
         self.step = step
         self.connection = connection
         self.reader: asyncio.StreamReader
-        self.writer: asyncio.StreamWriter
+        self.writer: Optional[asyncio.StreamWriter] = None
+        self._early: List[bytes] = []
 
-    async def open(self) -> None:
+    async def open(self) -> asyncio.StreamWriter:
+        """Begin to talk to it."""
         self.reader, self.writer = await asyncio.open_connection(sock=self.connection)
+        self.writer.writelines(self._early)
+        return self.writer
 
     def tell(self, message: Mapping[str, Any]) -> None:
-        if not self.writer.is_closing():
-            self.writer.write(messages.pack(dict(message)))
+        """Tell it something, now or once the connection is open."""
+        frame = messages.pack(dict(message))
+        if self.writer is None:
+            self._early.append(frame)
+        elif not self.writer.is_closing():
+            self.writer.write(frame)
 
 
 class Node:
@@ -396,8 +404,8 @@ class Node:
             if not process:
                 break
             gone = self.keepers.pop(process, None)
-            if gone is not None and hasattr(gone, "writer") and gone is not self._batch:
-                gone.writer.close()
+            if gone is not None and self.index and gone.writer is not None:
+                gone.writer.close()  # on the first node, what it said last is still to be read
         strays = [child for child in processes.children(os.getpid()) or [] if child not in self.keepers]
         for child in strays:
             processes.send_signal([child, *processes.descendants(child)], signal.SIGKILL)

@@ -21,9 +21,7 @@ from slurmk.model.site import Site
 from slurmk.model.states import INFINITE, JobState
 from slurmk.model.step import StepRequest
 
-NODES = tuple(
-    Node(name=f"n{number}", cpus=8, memory=16000, gres=(GresCapacity("gpu", "a100", 4),)) for number in range(1, 5)
-)
+NODES = tuple(Node(name=f"n{number}", cpus=8, memory=16000, gres=(GresCapacity("gpu", "a100", 4),)) for number in range(1, 5))
 SITE = Site("test", NODES, (Partition("debug", tuple(node.name for node in NODES), default=True),), kill_wait=1)
 
 
@@ -94,18 +92,29 @@ class Cluster:
         job = self.jobs[job_id]
         access = dict(self.launcher.access(job, self.files[job_id].secret))
         step = StepRequest(
-            name=argv[0] if argv else "multi", argv=argv, cwd=str(self.work), umask=0o022, submit_line="srun", job_id=job_id,
+            name=argv[0] if argv else "multi",
+            argv=argv,
+            cwd=str(self.work),
+            umask=0o022,
+            submit_line="srun",
+            job_id=job_id,
             **options,  # type: ignore[arg-type]
         )
         program = access["SLURMK_SRUN"].split()
         return program, {"PATH": os.environ["PATH"], **access, **step.to_variables()}
 
-    async def srun(self, job_id: int, *argv: str, stdin: bytes = b"", seconds: float = 30, **options: object) -> tuple[int, str, str]:
+    async def srun(
+        self, job_id: int, *argv: str, stdin: bytes = b"", seconds: float = 30, **options: object
+    ) -> tuple[int, str, str]:
         """Run srun as a process of its own; exit code, output, errors."""
         program, environment = self.srun_environment(job_id, *argv, **options)
         process = await asyncio.create_subprocess_exec(
-            *program, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-            env=environment, cwd=self.work,
+            *program,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=environment,
+            cwd=self.work,
         )
         try:
             out, error = await asyncio.wait_for(process.communicate(stdin), seconds)
@@ -114,6 +123,15 @@ class Cluster:
             raise
         assert process.returncode is not None
         return process.returncode, out.decode(), error.decode()
+
+
+def running(words: str) -> bool:
+    """True while a process has these words in its command line."""
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if words in path.read_bytes().replace(b"\0", b" ").decode("utf-8", "replace"):
+                return True
+    return False
 
 
 def make_job(
@@ -136,7 +154,10 @@ def make_job(
     """A running job of this user on the first nodes."""
     shares = tuple(
         NodeShare(
-            f"n{number + 1}", cpus, 1000, tasks,
+            f"n{number + 1}",
+            cpus,
+            1000,
+            tasks,
             gres=(GresShare("gpu", "a100", gpus, tuple(range(gpus))),) if gpus else (),
         )
         for number in range(nodes)
@@ -144,7 +165,7 @@ def make_job(
     user = pwd.getpwuid(os.geteuid())
     made = Job(
         job_id=job_id,
-        request=JobRequest(current_working_directory=str(work), **request),  # type: ignore[arg-type]
+        request=JobRequest(**{"current_working_directory": str(work), **request}),  # type: ignore[arg-type]
         credentials=Credentials(
             user.pw_uid, user.pw_gid, user.pw_name, grp.getgrgid(user.pw_gid).gr_name, tuple(os.getgroups())
         ),

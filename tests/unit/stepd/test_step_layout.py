@@ -1,0 +1,160 @@
+"""Where steps go: as the reference was seen to do it on a job of two nodes with two CPUs each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from slurmk.stepd.layout import BUSY, NO_SUCH_GRES, NO_SUCH_NODES, TOO_MANY, Busy, Holding, Layout, Refused, hold, lay_out
+
+
+def job(nodes: int = 2, cpus: int = 2, gpus: int = 0, **request: Any) -> dict[str, Any]:
+    gres = [{"name": "gpu", "type": "a100", "count": gpus, "indices": list(range(gpus))}] if gpus else []
+    share = {"cpus": cpus, "memory": 100 * cpus, "gres": gres}
+    return {"nodes": [{"node": f"n{number + 1}", **share} for number in range(nodes)], "request": request}
+
+
+def free(of: dict[str, Any]) -> list[Holding]:
+    return [Holding(share) for share in of["nodes"]]
+
+
+def laid(of: dict[str, Any], holdings: list[Holding] | None = None, first: int = 0, **request: Any) -> Layout:
+    return lay_out(of, request, holdings or free(of), first)
+
+
+@pytest.mark.parametrize(
+    ("request_", "ranks"),
+    [
+        ({"tasks": 4}, [[0, 1], [2, 3]]),
+        ({"tasks": 3}, [[0, 1], [2]]),
+        ({"tasks": 2}, [[0], [1]]),
+        ({"tasks": 4, "distribution": "cyclic"}, [[0, 2], [1, 3]]),
+        ({"tasks": 4, "distribution": "plane", "plane_size": 1}, [[0, 2], [1, 3]]),
+        ({"tasks": 4, "distribution": "plane", "plane_size": 2}, [[0, 1], [2, 3]]),
+        ({"tasks": 7, "overcommit": True}, [[0, 1, 2, 3], [4, 5, 6]]),
+        ({"minimum_nodes": 2, "tasks_per_node": 1}, [[0], [1]]),
+        ({"minimum_nodes": 1, "tasks": 2}, [[0, 1]]),
+        ({"minimum_nodes": 2}, [[0], [1]]),
+    ],
+)
+def test_tasks_of_nodes(request_: dict[str, Any], ranks: list[list[int]]) -> None:
+    assert laid(job(), **request_).ranks == ranks
+
+
+def test_arbitrary_distribution_follows_the_list() -> None:
+    layout = laid(job(), tasks=4, distribution="arbitrary", nodelist="n2,n1,n1,n2")
+    assert layout.job_nodes == [1, 0]
+    assert layout.ranks == [[0, 3], [1, 2]]
+
+
+@pytest.mark.parametrize(
+    ("request_", "text"),
+    [
+        ({"tasks": 5}, TOO_MANY),
+        ({"tasks": 1, "cpus_per_task": 4}, TOO_MANY),
+        ({"tasks": 3, "minimum_nodes": 1, "maximum_nodes": 1}, TOO_MANY),
+        ({"tasks": 1, "nodelist": "n9"}, NO_SUCH_NODES),
+        ({"tasks": 1, "nodelist": "n["}, NO_SUCH_NODES),
+        ({"tasks": 1, "exclude": "n[1-2]"}, NO_SUCH_NODES),
+        ({"tasks": 2, "gres": "gres/gpu:1"}, NO_SUCH_GRES),
+        ({"tasks": 0}, TOO_MANY),
+        ({"tasks": 10**9, "overcommit": True}, TOO_MANY),
+    ],
+)
+def test_what_the_job_can_never_give(request_: dict[str, Any], text: str) -> None:
+    with pytest.raises(Refused, match=text.replace("(", r"\(").replace(")", r"\)")):
+        laid(job(), **request_)
+
+
+def test_a_plain_step_takes_all_cpus_of_its_node_and_the_next_goes_elsewhere() -> None:
+    of = job()
+    holdings = free(of)
+    first = laid(of, holdings, tasks=1, minimum_nodes=1)
+    assert (first.job_nodes, first.cpus) == ([0], [2])
+    hold(first, holdings)
+    second = laid(of, holdings, tasks=1, minimum_nodes=1)
+    assert second.job_nodes == [1]
+    hold(second, holdings)
+    with pytest.raises(Busy, match=BUSY):
+        laid(of, holdings, tasks=1, minimum_nodes=1)
+    assert laid(of, holdings, tasks=1, minimum_nodes=1, overlap=True).cpus == [2]
+    hold(first, holdings, -1)
+    assert laid(of, holdings, tasks=1, minimum_nodes=1).job_nodes == [0]
+
+
+@pytest.mark.parametrize("how", [{"exact": True}, {"cpus_per_task": 1}])
+def test_exact_steps_share_a_node(how: dict[str, Any]) -> None:
+    of = job(nodes=1, cpus=4)
+    holdings = free(of)
+    for _ in range(4):
+        layout = laid(of, holdings, tasks=1, **how)
+        assert layout.cpus == [1]
+        hold(layout, holdings)
+    with pytest.raises(Busy):
+        laid(of, holdings, tasks=1, **how)
+
+
+def test_gpus_of_steps_side_by_side_differ() -> None:
+    of = job(nodes=1, cpus=4, gpus=4)
+    holdings = free(of)
+    seen: list[int] = []
+    for _ in range(2):
+        layout = laid(of, holdings, tasks=1, exact=True, gres="gres/gpu:a100:2")
+        hold(layout, holdings)
+        seen += layout.gres[0][0]["indices"]
+    assert sorted(seen) == [0, 1, 2, 3]
+    with pytest.raises(Busy):
+        laid(of, holdings, tasks=1, exact=True, gres="gres/gpu:1")
+    assert laid(of, holdings, tasks=1, exact=True, no_gres=True).gres == [[]]
+
+
+def test_memory_that_is_not_there_is_waited_for() -> None:
+    with pytest.raises(Busy):
+        laid(job(), tasks=1, memory_per_node=100000)
+
+
+def test_steps_go_round_the_nodes_and_relative_counts_from_the_first() -> None:
+    assert laid(job(nodes=4), first=2, tasks=1, minimum_nodes=1).job_nodes == [2]
+    assert laid(job(nodes=4), first=2, tasks=2, minimum_nodes=2, relative=1).job_nodes == [1, 2]
+    assert laid(job(nodes=4), tasks=1, minimum_nodes=1, exclude="n1").job_nodes == [1]
+
+
+@given(
+    nodes=some.integers(1, 5),
+    cpus=some.integers(1, 6),
+    steps=some.lists(
+        some.fixed_dictionaries(
+            {
+                "tasks": some.integers(1, 12),
+                "exact": some.booleans(),
+                "cpus_per_task": some.one_of(some.none(), some.integers(1, 3)),
+                "minimum_nodes": some.one_of(some.none(), some.integers(1, 5)),
+                "distribution": some.sampled_from([None, "block", "cyclic", "plane"]),
+                "overcommit": some.booleans(),
+            }
+        ),
+        max_size=8,
+    ),
+)
+def test_steps_never_hold_more_than_the_job_has_and_every_rank_has_one_place(
+    nodes: int, cpus: int, steps: list[dict[str, Any]]
+) -> None:
+    of = job(nodes, cpus)
+    holdings = free(of)
+    running = []
+    for request in steps:
+        try:
+            layout = lay_out(of, request, holdings, 0)
+        except (Busy, Refused):
+            continue
+        assert sorted(rank for ranks in layout.ranks for rank in ranks) == list(range(request["tasks"]))
+        assert all(layout.counts)
+        hold(layout, holdings)
+        running.append(layout)
+        assert all(0 <= holding.cpus <= cpus for holding in holdings)
+    for layout in running:
+        hold(layout, holdings, -1)
+    assert all(holding.cpus == 0 and holding.memory == 0 for holding in holdings)

@@ -1,0 +1,142 @@
+"""Host lists, patterns, programs, texts and frames: the small pure parts of stepd."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from slurmk import wire
+from slurmk.stepd import hosts, messages, output, texts
+from slurmk.stepd.environment import path_with, requested_variables
+from slurmk.stepd.layout import parse_gres
+from slurmk.stepd.programs import multiple
+
+
+@pytest.mark.parametrize(
+    ("names", "text"),
+    [
+        (["n1", "n2", "n3", "n5", "login"], "n[1-3,5],login"),
+        (["n5"], "n5"),
+        (["n09", "n10"], "n[09-10]"),
+        (["n9", "n10"], "n[9-10]"),
+        (["a", "b"], "a,b"),
+        ([], ""),
+    ],
+)
+def test_compressed_names(names: list[str], text: str) -> None:
+    assert hosts.compress(names) == text
+    assert hosts.expand(text) == names
+
+
+@given(some.lists(some.integers(0, 300), unique=True).map(sorted))
+def test_names_survive_compression(numbers: list[int]) -> None:
+    names = [f"node{number:03d}" for number in numbers]
+    assert hosts.expand(hosts.compress(names)) == names
+
+
+@pytest.mark.parametrize("text", ["n[1-", "n]", "n[a-b]", "n[1-99999999]"])
+def test_bad_names(text: str) -> None:
+    with pytest.raises(ValueError):
+        hosts.expand(text)
+
+
+def test_counts() -> None:
+    assert hosts.counts([2, 2, 1]) == "2(x2),1"
+    assert hosts.counts([3]) == "3"
+
+
+VALUES = {"j": "42", "A": "40", "a": "7", "t": "3", "N": "n1", "n": "0", "s": "batch", "u": "alice", "x": "name"}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name"),
+    [
+        ("slurm-%j.out", "slurm-42.out"),
+        ("%A_%a", "40_7"),
+        ("%4j.%3t", "0042.003"),
+        ("%x-%u-%N", "name-alice-n1"),
+        ("100%%", "100%"),
+        ("a\\%j", "a%j"),
+        ("%5x", "name"),
+        ("%z%", "%z%"),
+    ],
+)
+def test_patterns(pattern: str, name: str) -> None:
+    assert output.fill(pattern, VALUES) == name
+
+
+def test_patterns_that_differ_by_task() -> None:
+    assert output.differs_by_task("o.%t")
+    assert output.differs_by_task("%N")
+    assert not output.differs_by_task("%j.%%t")
+
+
+def test_programs_of_tasks() -> None:
+    text = "# comment\n0 echo zero %t %o\n1-2 printf '%t %o'\n* other \"a b\"\n"
+    assert multiple(text, 4) == [["echo", "zero", "0", "0"], ["printf", "1 0"], ["printf", "2 1"], ["other", "a b"]]
+    with pytest.raises(ValueError, match="no record for task id 1"):
+        multiple("0 echo\n", 2)
+
+
+def test_endings() -> None:
+    assert texts.ending(3 << 8) == "Exited with exit code 3"
+    assert texts.ending(signal.SIGKILL) == "Killed"
+    assert texts.ending(signal.SIGSEGV | 0x80) == "Segmentation fault (core dumped)"
+    assert texts.exit_code(signal.SIGTERM) == 143
+    assert texts.tasks([2, 0, 3]) == "tasks 0,2-3"
+
+
+def test_cancelled_as_the_reference_says_it() -> None:
+    line = texts.cancelled("JOB 5", "n1", texts.TIME_LIMIT, 0.5).decode()
+    assert line.endswith("00.500] error: *** JOB 5 ON n1 CANCELLED AT 1970-01-01T" + line[12:20] + " DUE TO TIME LIMIT ***\n")
+
+
+def test_gres() -> None:
+    assert parse_gres("gres/gpu:a100:2,gres:shard:1,gpu=3,x") == [
+        ("gpu", "a100", 2),
+        ("shard", "", 1),
+        ("gpu", "", 3),
+        ("x", "", 1),
+    ]
+
+
+def test_variables_of_a_request() -> None:
+    found = requested_variables({"tasks": 4, "cpus_per_task": 2, "tres_per_job": "gres/gpu:2", "export": "NONE"})
+    assert found["SLURM_NTASKS"] == found["SLURM_NPROCS"] == "4"
+    assert found["SLURM_TRES_PER_TASK"] == "cpu=2"
+    assert found["SLURM_GPUS"] == "2"
+    assert found["SLURM_GET_USER_ENV"] == "1"
+
+
+def test_our_commands_come_first_unless_they_do_already(tmp_path: object) -> None:
+    assert path_with("/a:/ours", "/ours") == "/a:/ours"
+    assert path_with("/a", "/ours") == "/ours:/a"
+    (tmp_path / "srun").touch()  # type: ignore[operator]
+    assert path_with(f"{tmp_path}:/ours", "/ours") == f"/ours:{tmp_path}:/ours"
+
+
+@given(some.lists(some.tuples(some.integers(1, 100), some.binary(max_size=50))), some.integers(1, 7))
+def test_frames_arrive_whole_however_they_are_cut(frames: list[tuple[int, bytes]], size: int) -> None:
+    data = b"".join(wire.encode(kind, payload) for kind, payload in frames)
+    reader = messages.Frames()
+    found = [frame for start in range(0, len(data), size) for frame in reader.feed(data[start : start + size])]
+    assert found == frames
+
+
+@pytest.mark.parametrize("payload", [b"", b"[]", b"{", b"\xff", b"[" * 100000])
+def test_messages_that_are_none(payload: bytes) -> None:
+    with pytest.raises(wire.WireError):
+        messages.unpack(payload)
+
+
+def test_only_the_secret_gives_the_proof() -> None:
+    challenge = messages.nonce()
+    given = messages.proof("00ff", challenge, "step")
+    assert messages.proven("00ff", challenge, "step", given)
+    assert not messages.proven("00fe", challenge, "step", given)
+    assert not messages.proven("00ff", challenge, "peer", given)
+    assert not messages.proven("00ff", messages.nonce(), "step", given)
+    assert not messages.proven("00ff", challenge, "step", None)
