@@ -28,6 +28,9 @@ GO = 7  # the request is complete
 CONTENT = 8  # the bytes that READ or READ_INPUT asked for
 UNREADABLE = 9  # "ERRNO text": they could not be read
 
+# The controller says to a command, before it does anything for it:
+WELCOME = 26  # who got no WELCOME can ask again; whoever did does not know what was done
+
 # The controller answers with any number of these, ended by EXIT or EXECUTE:
 OUTPUT = 20  # bytes for standard output
 ERROR = 21  # bytes for standard error

@@ -24,7 +24,7 @@
 extern char **environ;
 
 enum { HELLO = 1, ARGUMENTS = 3, DIRECTORY = 4, ENVIRONMENT = 5, FACTS = 6, GO = 7, CONTENT = 8, UNREADABLE = 9 };
-enum { OUTPUT = 20, ERROR = 21, READ = 22, READ_INPUT = 23, EXECUTE = 24, EXIT = 25 };
+enum { OUTPUT = 20, ERROR = 21, READ = 22, READ_INPUT = 23, EXECUTE = 24, EXIT = 25, WELCOME = 26 };
 
 #define MAXIMUM_FRAME (32u * 1024 * 1024)
 
@@ -36,8 +36,10 @@ struct bytes {
 static char root[PATH_MAX];
 static const char *command;
 static char **arguments;
+static int heard; /* the controller has said something, so it may have done what was asked */
 
-/* Become the Python form of this command. `why` is told to it when the request may have been received. */
+/* Become the Python form of this command. `why` is told to it when the request may have been received; without, it asks
+ * again. */
 static void leave_to_python(const char *why)
 {
     char path[PATH_MAX + 64];
@@ -130,7 +132,7 @@ static void receive_all(int connection, void *data, size_t size)
         if (received < 0 && errno == EINTR)
             continue;
         if (received <= 0)
-            leave_to_python("lost");
+            leave_to_python(heard ? "lost" : NULL);
         data = (char *)data + received;
         size -= received;
     }
@@ -214,8 +216,11 @@ static void serve(int connection)
             leave_to_python("lost");
         receive_all(connection, payload, size);
         payload[size] = 0;
+        heard = 1;
         char *rest = payload;
         switch (header[0]) {
+        case WELCOME:
+            break;
         case OUTPUT:
             write_all(1, payload, size);
             break;

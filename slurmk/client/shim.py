@@ -25,12 +25,13 @@ NO_SIGPIPE = 0x4000
 LONGEST_ADDRESS = 107
 """Bytes of a Unix socket's path that fit the kernel's address (unix(7))."""
 
-IN_PROGRESS = (2, 104, 111)
-"""ENOENT, ECONNRESET and ECONNREFUSED: what connecting to a controller that is being restarted gives."""
-
 
 class Lost(Exception):
     """The controller went away before it gave an exit code."""
+
+
+class Unheard(Lost):
+    """It went away before it read the request."""
 
 
 def main(command: str, socket_path: bytes) -> None:
@@ -52,24 +53,20 @@ def run(command: str, socket_path: bytes) -> int:
         from slurmk.client import unreachable
 
         return unreachable.report_lost(command, arguments)
+    data = request(command, arguments, environment, closed)
     try:
-        connection = connect(path)
-    except OSError as error:
+        return attempt(command, path, data)
+    except (OSError, Lost, wire.WireError) as error:
         from slurmk.client import unreachable
 
-        inside = bool(variable(environment, b"SLURM_JOB_ID"))
-        patience = unreachable.patience(error, inside, variable(environment, b"SLURMK_CONNECT_TIMEOUT"))
-        retried = unreachable.keep_trying(lambda: connect(path), patience)
-        if retried is None:
-            return unreachable.report(command, arguments)
-        connection = retried
-    try:
-        send(connection, request(command, arguments, environment, closed))
-        return serve(command, connection)
-    except (Lost, wire.WireError):
-        from slurmk.client import unreachable
+        return unreachable.try_again(lambda: attempt(command, path, data), error, command, arguments, environment)
 
-        return unreachable.report_lost(command, arguments)
+
+def attempt(command: str, path: bytes, data: bytes) -> int:
+    """One connection with the whole request on it. OSError or Unheard when it can be tried again, else Lost or WireError."""
+    connection = connect(path)
+    send(connection, data)
+    return serve(command, connection)
 
 
 def open_standard_streams() -> "List[int]":
@@ -174,8 +171,11 @@ def send(connection: "Socket", data: bytes) -> None:
 def serve(command: str, connection: "Socket") -> int:
     """Do what the controller says until it gives an exit code."""
     receive = receiver(connection)
-    while True:
+    try:
         kind, payload = receive()
+    except Lost:
+        raise Unheard from None
+    while True:
         if kind == wire.OUTPUT or kind == wire.ERROR:
             code = write(command, 1 if kind == wire.OUTPUT else 2, payload)
             if code is not None:
@@ -189,8 +189,9 @@ def serve(command: str, connection: "Socket") -> int:
             send(connection, answer(int(payload), None))
         elif kind == wire.EXECUTE:
             return execute(command, payload)
-        else:
+        elif kind != wire.WELCOME:
             raise wire.WireError("frame of kind %d is not an answer" % kind)
+        kind, payload = receive()
 
 
 def receiver(connection: "Socket") -> "Callable[[], Tuple[int, bytes]]":

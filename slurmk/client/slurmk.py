@@ -211,7 +211,8 @@ def ask(directory: Path, words: "List[bytes]") -> "Optional[Tuple[int, bytes, by
             kind, payload = receive()
             if kind == wire.EXIT:
                 return int(payload), streams[wire.OUTPUT], streams[wire.ERROR]
-            streams[kind] = streams.get(kind, b"") + payload
+            if kind in streams:
+                streams[kind] += payload
     except (shim.Lost, wire.WireError):
         return None
 

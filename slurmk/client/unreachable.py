@@ -10,11 +10,11 @@ import posix
 import sys
 import time
 
+from slurmk.wire import WireError
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Callable, List, Optional, TypeVar
-
-    Connection = TypeVar("Connection")
+    from typing import Callable, List, Optional
 
 VERSION_TEXT = "slurm 26.05.5 (slurmk 0.1.0)"
 CONNECT = "Unable to contact slurm controller (connect failure)"
@@ -56,9 +56,31 @@ DOWN = """Slurmctld(primary) at {host} is DOWN
 """
 
 
-def patience(error: OSError, inside_job: bool, configured: "Optional[bytes]") -> float:
-    """Seconds to go on trying after that failure to connect."""
-    if error.errno not in (2, 11, 104, 111):  # ENOENT, EAGAIN, ECONNRESET, ECONNREFUSED: others do not pass by waiting
+def try_again(
+    attempt: "Callable[[], int]", error: Exception, command: str, arguments: "List[bytes]", environment: bytes
+) -> int:
+    """Go on after ``error`` with what can be done again; gives the exit code."""
+    from slurmk.client.shim import Lost, Unheard, variable
+
+    inside = bool(variable(environment, b"SLURM_JOB_ID"))
+    end = time.monotonic() + patience(error, inside, variable(environment, b"SLURMK_CONNECT_TIMEOUT"))
+    pause = 0.02
+    while isinstance(error, (OSError, Unheard)) and time.monotonic() + pause < end:
+        time.sleep(pause)
+        pause = min(pause * 1.5, 1.0)
+        try:
+            return attempt()
+        except (OSError, Lost, WireError) as again:
+            error = again
+    if isinstance(error, (OSError, Unheard)):
+        return report(command, arguments)
+    return report_lost(command, arguments)
+
+
+def patience(error: Exception, inside_job: bool, configured: "Optional[bytes]") -> float:
+    """Seconds to go on trying after that failure to reach the controller."""
+    number = error.errno if isinstance(error, OSError) else 0
+    if number not in (0, 2, 11, 104, 111):  # ENOENT, EAGAIN, ECONNRESET, ECONNREFUSED: others do not pass by waiting
         return 0.0
     if configured is not None:
         try:
@@ -67,21 +89,7 @@ def patience(error: OSError, inside_job: bool, configured: "Optional[bytes]") ->
             pass
     if inside_job:
         return 120.0
-    return 0.0 if error.errno == 2 else 10.0
-
-
-def keep_trying(connect: "Callable[[], Connection]", seconds: float) -> "Optional[Connection]":
-    """Try again and again, with growing pauses; None when ``seconds`` have passed."""
-    end = time.monotonic() + seconds
-    pause = 0.02
-    while time.monotonic() + pause < end:
-        time.sleep(pause)
-        pause = min(pause * 1.5, 1.0)
-        try:
-            return connect()
-        except OSError:
-            pass
-    return None
+    return 0.0 if number == 2 else 10.0
 
 
 def report(command: str, arguments: "List[bytes]") -> int:

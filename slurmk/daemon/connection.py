@@ -195,6 +195,8 @@ class Connection(asyncio.Protocol):
         self._role = role
         if role == "stepd":
             self._hand_over(payload.decode("ascii", "replace"))
+        else:
+            self.send(wire.encode(wire.WELCOME))
 
     def _hand_over(self, hello: str) -> None:
         """Let the launcher have the connection, with what has arrived of it."""

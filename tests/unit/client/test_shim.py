@@ -191,7 +191,7 @@ def test_says_when_it_cannot_become_it(shims: Path, tmp_path: Path, peer: Callab
     "answer", [b"", b"\x14\0\0\0\x09abc", wire.encode(wire.OUTPUT, b"x"), b"\xff\0\0\0\0", b"\x14\xff\xff\xff\xff"]
 )
 def test_no_exit_code_is_a_failure(shims: Path, tmp_path: Path, peer: Callable[..., Peer], answer: bytes) -> None:
-    peer(answer)
+    peer(wire.encode(wire.WELCOME), answer)
     done = run(shims, tmp_path, "sbatch", "--wrap", "true")
     assert done.returncode == 1
     assert done.stderr == b"sbatch: error: Batch job submission failed: Zero Bytes were transmitted or received\n"
@@ -280,6 +280,20 @@ def test_waits_for_a_controller_that_comes_back(shims: Path, tmp_path: Path, pee
     peer(ended(0))
     assert process.wait(10) == 0
     left.close()
+
+
+def test_a_controller_that_dies_before_it_read_the_request_is_asked_again(
+    shims: Path, tmp_path: Path, peer: Callable[..., Peer]
+) -> None:
+    dying = socket.socket(socket.AF_UNIX)
+    dying.bind(str(tmp_path / "s"))
+    dying.listen()
+    process = subprocess.Popen([shims / "bin" / "sbatch"], env={"SLURMK_SOCKET": str(tmp_path / "s")})
+    dying.accept()[0].close()
+    dying.close()
+    (tmp_path / "s").unlink()
+    peer(wire.encode(wire.WELCOME), ended(5))
+    assert process.wait(10) == 5
 
 
 def test_gives_up_after_the_time_that_was_set(shims: Path, tmp_path: Path) -> None:

@@ -54,6 +54,8 @@ async def answer(call: Call, output: Output) -> int:
     raise ZeroDivisionError("a fault in a command")
 
 
+WELCOME = wire.encode(wire.WELCOME)
+
 gone: list[str] = []
 
 
@@ -78,7 +80,7 @@ class Server:
             while piece := await asyncio.wait_for(reader.read(65536), 20):
                 answered += piece
         writer.close()
-        return answered
+        return answered.removeprefix(WELCOME)
 
     async def serves(self) -> None:
         """Assert that an ordinary request is answered."""
@@ -152,7 +154,7 @@ def test_request_in_single_bytes(path: Path) -> None:
         for byte in request("echo", ["slow"]):
             writer.write(bytes([byte]))
             await asyncio.sleep(0)
-        assert await reader.read(-1) == reply(b"slow\n", 3)
+        assert await reader.read(-1) == WELCOME + reply(b"slow\n", 3)
         writer.close()
 
     with_server(test, path)
@@ -308,7 +310,7 @@ def test_questions_to_the_shim(path: Path) -> None:
         ):
             reader, writer = await server.open()
             writer.write(request("read", []))
-            question = wire.encode(wire.READ, b"100 file")
+            question = WELCOME + wire.encode(wire.READ, b"100 file")
             assert await reader.readexactly(len(question)) == question
             writer.write(given_answer)
             assert await reader.read(-1) == shown + wire.encode(wire.EXIT, b"0")
