@@ -26,9 +26,9 @@ def modules() -> Mapping[str, bytes]:
 def write_archive(path: Path) -> None:
     """Write ``stepd.pyz``, in one step."""
     temporary = path.with_name(f".{path.name}.new")
-    with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(temporary, "w") as archive:
         for name, content in modules().items():
-            archive.writestr(zipfile.ZipInfo(name), content)
+            archive.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)
     temporary.chmod(0o644)
     temporary.replace(path)
 

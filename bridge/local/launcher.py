@@ -299,7 +299,7 @@ class LocalLauncher:
         if seat.ending:
             last = NodesReleased(time.time(), *attempt.key, (seat.node,))
         elif not ended:
-            log.warning("the stepd of job %d on %s died", attempt.job_id, seat.node)
+            log.warning("the stepd of job %d on %s died %s", attempt.job_id, seat.node, self._places.log(*place))
             last = NodeFailed(time.time(), *attempt.key, (seat.node,), "stepd died")
         if last is not None:
             await self._told(last)

@@ -85,6 +85,12 @@ class Places:
                     found.append(json.loads(line))
         return found
 
+    def log(self, job_id: int, restart: int, node: str) -> str:
+        """The last of what a stepd wrote to its standard error."""
+        with suppress(OSError):
+            return (self.node(job_id, restart, node) / "log").read_text(errors="replace")[-2000:]
+        return ""
+
     def attempts(self) -> Iterator[tuple[int, int]]:
         """Job id and restart of all directories."""
         for path in list(self.jobs.iterdir()):

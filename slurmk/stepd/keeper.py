@@ -377,10 +377,20 @@ class Keeper:
 
     def _drain(self) -> None:
         end = time.monotonic() + DRAIN_SECONDS
-        while self.pipes and not self.manager.closed and (time.monotonic() < end or self.manager.waiting):
-            self._turn(min(end, time.monotonic() + 1.0) if time.monotonic() < end else time.monotonic() + 1.0)
+        while self.pipes and not self.manager.closed:
+            now = time.monotonic()
+            if now >= end and not self.manager.waiting and not self._output_left():
+                break
+            self._turn(min(end, now + 1.0) if now < end else now + 1.0)
         for descriptor in list(self.pipes):
             self._close_pipe(descriptor)
+
+    def _output_left(self) -> bool:
+        """True when a pipe holds output that was not read, as happens behind a slow reader."""
+        poll = select.poll()
+        for descriptor in self.pipes:
+            poll.register(descriptor, select.POLLIN)
+        return any(event & select.POLLIN for _, event in poll.poll(0))
 
     def _flush(self, seconds: float) -> None:
         end = time.monotonic() + seconds

@@ -487,6 +487,11 @@ def claim(directory: str) -> Optional[int]:
     return descriptor
 
 
+async def _be(place: Mapping[str, Any]) -> None:
+    """Made here and not before, because old events belong to the loop that they were made in."""
+    await Node(place).run()
+
+
 def live(place: Mapping[str, Any]) -> int:
     """The whole life of a stepd in a process of its own; gives its exit code."""
     if claim(place["directory"]) is None:
@@ -495,7 +500,7 @@ def live(place: Mapping[str, Any]) -> int:
     processes.set_name("stepd %s/%s" % (place["job"], place["node"]))
     processes.adopt_orphans()
     try:
-        asyncio.run(Node(place).run())
+        asyncio.run(_be(place))
     except BaseException:
         import traceback
 
