@@ -125,7 +125,7 @@ def _back_in_queue(turn: Turn, job: Job) -> Job:
 def again(turn: Turn, job: Job, *, held: Reason | None = None, description: str = "") -> Job:
     """A job that ran (or failed to) waits once more, as its next attempt, and not at once; held if there is a reason to."""
     begin = turn.now + REQUEUE_DELAY
-    flags = job.flags & (JobFlag.SPECIAL_EXIT | JobFlag.REQUEUE_HOLD if held else JobFlag.NONE)
+    flags = job.flags & (JobFlag.SPECIAL_EXIT if held else JobFlag.NONE)
     request = replace(job.request, begin_time=begin)
     job = replace(
         job,

@@ -22,12 +22,12 @@ def test_cancel_pending_and_running(cluster: Cluster) -> None:
 
 
 def test_signal_reaches_the_batch_shell(cluster: Cluster) -> None:
-    body = "--wrap 'trap \"echo got it; exit 9\" USR1; for i in $(seq 100); do sleep 0.1; done'"
+    body = "--wrap 'trap \"echo got it; exit 9\" USR1; echo ready; for i in $(seq 100); do sleep 0.1; done'"
     job = cluster.submit(body)
-    cluster.wait_state(job, "RUNNING")
-    wait_for(lambda: (cluster.work / f"slurm-{job}.out").exists())
-    wait_for(lambda: cluster.run(f"scancel --batch -s USR1 {job}").returncode == 0 and cluster.state(job) == "FAILED")
-    assert cluster.output(job) == "got it\n"
+    wait_for(lambda: (cluster.work / f"slurm-{job}.out").exists() and cluster.output(job) == "ready\n")
+    cluster.ok(f"scancel --batch -s USR1 {job}")
+    assert cluster.wait_end(job) == "FAILED"
+    assert cluster.output(job) == "ready\ngot it\n"
     assert cluster.field(job, "ExitCode") == "9:0"
 
 
