@@ -8,7 +8,7 @@ delays a promised start), while the next full plan is still being made.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -28,6 +28,9 @@ ARRAY_RESERVATIONS = 20
 SWITCH_WAIT = 300
 """Seconds a job waits for ``--switches`` when it names no time (max_switch_wait)."""
 
+
+TOGETHER = 64
+"""Moments at which it is tried to start all components of a het job."""
 
 CHUNK = 32
 """Possible starts that are looked at together."""
@@ -80,6 +83,7 @@ class Forecast:
         self.rows: dict[int, PendingRow] = {}
         self.promised: dict[int, list[Booking]] = {}
         self.started: list[tuple[Start, Booking]] = []
+        self._het_jobs: tuple[Snapshot | None, dict[int, list[PendingRow]]] = (None, {})
         self._names = np.array(snapshot.nodes.names, dtype=object)
         for row in sorted(snapshot.running, key=lambda row: not row.allocation.whole_nodes):
             self.hold(row)
@@ -164,6 +168,10 @@ class Forecast:
 
     def decide(self, row: PendingRow) -> None:
         """Book one record: what of it can start now is started, the rest is promised a start or told a reason."""
+        if row.component_of:
+            if row.job_id not in self.rows:
+                self._decide_together(row.component_of)
+            return
         self.rows[row.job_id] = row
         if row.held_reason is not Reason.NONE:
             self.outlooks[row.job_id] = Outlook(row.held_reason, partition=row.partitions[0] if row.partitions else "")
@@ -197,9 +205,74 @@ class Forecast:
     def start(self, row: PendingRow, booking: Booking) -> None:
         """The job, or one element of the array, starts now."""
         self.book(booking)
+        self._start_booked(row, booking)
+
+    def _start_booked(self, row: PendingRow, booking: Booking) -> None:
         start = Start(row.job_id, self.inventory.allocate(booking.need, booking.placement), booking.limit)
         self.starts.append(start)
         self.started.append((start, booking))
+
+    def _decide_together(self, het_job_id: int) -> None:
+        """Book the components of a het job at one moment: all of them start, are promised the same start, or wait."""
+        members = self._components()[het_job_id]
+        needs: dict[int, list[Requirement]] = {}
+        refusal: Outlook | None = None
+        for row in members:
+            self.withdraw(row.job_id)
+            self.rows[row.job_id] = row
+            partition = row.partitions[0] if row.partitions else ""
+            needs[row.job_id], never = self.needs(row)
+            if row.held_reason is not Reason.NONE:
+                never = Outlook(row.held_reason, partition=partition)
+            elif needs[row.job_id]:
+                continue
+            refusal = refusal or never
+        bookings = self._book_together(members, needs) if refusal is None else []
+        for row in members:
+            booking = bookings.pop(0) if bookings else None
+            if refusal is not None:
+                self.outlooks[row.job_id] = refusal
+            elif booking is not None and booking.start <= self.now:
+                self._start_booked(row, booking)
+            else:
+                if booking is not None:
+                    self.promised[row.job_id] = [booking]
+                self.outlooks[row.job_id] = self._outlook(row, needs[row.job_id], booking)
+
+    def _components(self) -> dict[int, list[PendingRow]]:
+        """The waiting components of each het job, in their order."""
+        if self._het_jobs[0] is not self.snapshot:
+            found: dict[int, list[PendingRow]] = {}
+            for row in sorted(self.snapshot.pending, key=lambda row: row.job_id):
+                if row.component_of:
+                    found.setdefault(row.component_of, []).append(row)
+            self._het_jobs = self.snapshot, found
+        return self._het_jobs[1]
+
+    def _book_together(self, members: list[PendingRow], needs: dict[int, list[Requirement]]) -> list[Booking]:
+        """One booking for each row, all with the same start; empty when there is no such start or it is too far away.
+
+        A component that can only start later moves the moment of all: they are booked anew from there on.
+        """
+        moment = self.now
+        for _ in range(TOGETHER):
+            bookings: list[Booking] = []
+            for row in members:
+                later = replace(row, eligible_time=max(row.eligible_time, moment))
+                booking = self.find(later, needs[row.job_id])
+                if booking is None or self._beyond(booking):
+                    break
+                self.book(booking)
+                bookings.append(booking)
+            latest = max((booking.start for booking in bookings), default=moment)
+            if len(bookings) == len(members) and all(booking.start == latest for booking in bookings):
+                return bookings
+            for booking in bookings:
+                self.give_back(booking, self.now)
+            if len(bookings) < len(members):
+                return []
+            moment = latest
+        return []
 
     def _beyond(self, booking: Booking) -> bool:
         return self.snapshot.window > 0 and booking.start > self.now + self.snapshot.window
