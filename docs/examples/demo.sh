@@ -8,16 +8,16 @@ slurmk=${SLURMK:-slurmk}
 directory=$(mktemp -d "${TMPDIR:-/tmp}/slurmk-demo.XXXXXX")
 trap '"$slurmk" down --dir "$directory" --jobs >/dev/null 2>&1 || true; rm -rf "$directory"' EXIT
 
-say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
-run() { printf '\n$ %s\n' "$*"; "$@"; }
+bold='' plain=''
+[ -t 1 ] && bold=$'\033[1m' plain=$'\033[0m'
+say() { printf '\n%s%s%s\n' "$bold" "$*" "$plain"; }
+run() { printf '\n$ %s\n' "${*@Q}" | sed "s/'\([A-Za-z0-9_.,:=%/@+-]*\)'/\1/g"; "$@"; }
 
 say "1. A cluster out of this machine: one controller, four pretended nodes"
 printf '\n$ %s\n' "slurmk up --detach --nodes 4"
 "$slurmk" up --detach --nodes 4 --dir "$directory"
 eval "$("$slurmk" env --dir "$directory")"
 cd "$directory"
-cpus=$(sinfo --noheader --format=%c | head -n 1)
-cpus=${cpus%+}
 run sinfo
 
 say "2. A script of 2 nodes x 2 tasks, submitted with sbatch"
