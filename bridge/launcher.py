@@ -14,6 +14,7 @@ from slurmk.core.events import Event, KillFlag
 from slurmk.model.job import Job
 from slurmk.model.job import JobFiles as JobFiles
 from slurmk.model.node import Node
+from slurmk.model.site import Site
 
 Report = Callable[[Event], Awaitable[object] | None]
 """How a launcher tells the controller what happened; called from the controller's event loop, never blocks. What it gives
@@ -25,6 +26,10 @@ class Launcher(Protocol):
 
     async def start(self, report: Report) -> Sequence[Node]:
         """Begin to work; the nodes that there are now. Later changes are reported as NodeChanged."""
+        ...
+
+    def reconfigure(self, site: Site) -> Sequence[Node]:
+        """The configuration was read anew; the nodes that there are now. Jobs that run are untouched."""
         ...
 
     async def recover(self, jobs: Iterable[Job]) -> frozenset[tuple[int, int]]:

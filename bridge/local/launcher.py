@@ -72,6 +72,10 @@ class LocalLauncher:
         await self._start_zygote()
         return [self._as_found(node) for node in self._site.nodes]
 
+    def reconfigure(self, site: Site) -> Sequence[Node]:
+        self._site = site
+        return [self._as_found(node) for node in site.nodes]
+
     async def recover(self, jobs: Iterable[Job]) -> frozenset[tuple[int, int]]:
         never = set()
         known = set()

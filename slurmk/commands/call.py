@@ -112,6 +112,10 @@ class Controller(Protocol):
         """Environment by which a process of the job's user finds the job's step manager (address, secret)."""
         ...
 
+    async def reconfigure(self, caller: Caller) -> str:
+        """Read the configuration again and go by it. Returns what stands against it (nothing has changed then), or ""."""
+        ...
+
     def shutdown(self, *, end_jobs: bool) -> None:
         """Stop the controller (slurmk down, scontrol shutdown)."""
         ...

@@ -489,9 +489,8 @@ async def _shutdown(session: Session, arguments: Sequence[str]) -> int:
 async def _reconfigure(session: Session, arguments: Sequence[str]) -> int:
     if not session.call.caller.operator:
         return session.say(f"slurm_reconfigure error:{SlurmError(Errno.USER_ID_MISSING)}\n")
-    return session.say(
-        "slurm_reconfigure error:the configuration is read when the controller starts; restart it (jobs go on running)\n"
-    )
+    fault = await session.controller.reconfigure(session.call.caller)
+    return session.say(f"slurm_reconfigure error:{fault}\n") if fault else 0
 
 
 async def _errnumstr(session: Session, arguments: Sequence[str]) -> int:

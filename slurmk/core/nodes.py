@@ -272,7 +272,7 @@ def _changed_shape(state: State, old: Node | None, node: Node) -> None:
 def reconfigure(turn: Turn, event: Reconfigure) -> None:
     """The configuration was read anew: it says which nodes and partitions there are; jobs and what runs are untouched."""
     if not event.caller.operator:
-        turn.emit(Refused(SlurmError(Errno.ACCESS_DENIED)))
+        turn.emit(Refused(SlurmError(Errno.USER_ID_MISSING)))
         return
     state = turn.state
     old = state.nodes

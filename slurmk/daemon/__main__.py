@@ -7,6 +7,7 @@ import asyncio
 import fcntl
 import os
 import sys
+from functools import partial
 from pathlib import Path
 from typing import IO
 
@@ -45,8 +46,9 @@ def serve(directory: Path, options: argparse.Namespace) -> int:
     from slurmk.daemon.controller import SOCKET, Daemon
     from slurmk.daemon.logs import start_log
 
+    read_site = partial(find_site, options.conf and Path(os.path.abspath(options.conf)), options.nodes)
     try:
-        site = find_site(options.conf and Path(os.path.abspath(options.conf)), options.nodes)
+        site = read_site()
     except GrammarError as error:
         return complain(str(error))
     except OSError as error:
@@ -58,7 +60,7 @@ def serve(directory: Path, options: argparse.Namespace) -> int:
         start_log(directory)
         store.open()
         launcher = LocalLauncher(site, directory, str(directory / SOCKET))
-        asyncio.run(Daemon(directory, site, store, launcher).run())
+        asyncio.run(Daemon(directory, site, store, launcher, read_site).run())
     except StoreError as error:
         return complain(f"the database cannot be used: {error}")
     except InterpreterError as error:

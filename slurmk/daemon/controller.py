@@ -10,18 +10,19 @@ import resource
 import signal
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
 from accounting.store import Store
 from bridge.launcher import JobFiles, Launcher
+from grammar.errors import GrammarError
 from slurmk.commands.call import Call, Output
 from slurmk.commands.dispatch import dispatch
 from slurmk.core.effects import Effect, ForgetJob, Launch, Refused, SaveJob, SaveStep, Terminate
 from slurmk.core.errors import Errno, SlurmError
-from slurmk.core.events import Caller, Event, JobSelection, Kill, NodeChanged, Planned, Submission, Submit, Tick
+from slurmk.core.events import Caller, Event, JobSelection, Kill, NodeChanged, Planned, Reconfigure, Submission, Submit, Tick
 from slurmk.core.machine import Machine
 from slurmk.daemon.committed import Committed
 from slurmk.daemon.committer import Committer
@@ -63,11 +64,19 @@ class EmbeddedLauncher(Launcher, Protocol):
 class Daemon:
     """One controller and its cluster, with its state in ``directory``. Implements ``call.Controller``."""
 
-    def __init__(self, directory: Path, site: Site, store: Store, launcher: EmbeddedLauncher) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        site: Site,
+        store: Store,
+        launcher: EmbeddedLauncher,
+        read_site: Callable[[], Site] | None = None,
+    ) -> None:
         self.directory = directory
         self.socket_path = directory / SOCKET
         self.started = time.time()
         self._site = site
+        self._read_site = read_site or (lambda: site)
         self._store = store
         self.launcher = launcher
         self._waiting: dict[int, list[asyncio.Future[Job | None]]] = {}
@@ -122,6 +131,25 @@ class Daemon:
 
     def access(self, job: Job) -> Mapping[str, str]:
         return self.launcher.access(job, self._files_now(job).secret)
+
+    async def reconfigure(self, caller: Caller) -> str:
+        """Read the configuration again and go by it. Returns what stands against it (nothing has changed then), or ""."""
+        try:
+            site = await asyncio.to_thread(self._read_site)
+        except GrammarError as error:
+            return str(error)
+        except OSError as error:
+            return f"{error.filename}: {error.strerror}"
+        answers = await self.engine.apply(Reconfigure(self.now(), caller, site))
+        for answer in answers:
+            if isinstance(answer, Refused):
+                return str(answer.error)
+        self._site = self._store.site = site
+        self.identities.operators = frozenset(site.operators)
+        for node in self.launcher.reconfigure(site):
+            self.engine.report(NodeChanged(self.now(), node))
+        log.info("the configuration was read again: %d nodes", len(site.nodes))
+        return ""
 
     def shutdown(self, *, end_jobs: bool) -> None:
         self._end_jobs = self._end_jobs or end_jobs

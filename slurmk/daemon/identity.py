@@ -85,7 +85,7 @@ class Identities:
     """Callers by uid. ``operators`` are names of users who may act on everything, beside root and our own user."""
 
     def __init__(self, operators: tuple[str, ...]) -> None:
-        self._operators = frozenset(operators)
+        self.operators = frozenset(operators)
         self._own = os.geteuid()
         self._kept: dict[int, tuple[float, Caller]] = {}
 
@@ -99,7 +99,7 @@ class Identities:
         found = self.known(user_id)
         if found is None:
             identity = await asyncio.to_thread(identity_of, user_id)
-            operator = user_id in (0, self._own) or identity.user_name in self._operators
+            operator = user_id in (0, self._own) or identity.user_name in self.operators
             found = Caller(user_id, identity.user_name, operator)
             self._kept[user_id] = (time.monotonic() + KEPT, found)
         return found

@@ -83,6 +83,7 @@ class FakeController:
         self.store: Any = FakeStore()
         self.time = float(NOON)
         self.stopped: bool | None = None
+        self.fault = ""
         self.events: list[Event] = []
 
     def now(self) -> float:
@@ -105,6 +106,9 @@ class FakeController:
 
     def access(self, job: Job) -> Mapping[str, str]:
         return {}
+
+    async def reconfigure(self, caller: Caller) -> str:
+        return self.fault
 
     def shutdown(self, *, end_jobs: bool) -> None:
         self.stopped = end_jobs

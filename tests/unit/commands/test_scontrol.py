@@ -246,6 +246,14 @@ def test_what_is_not_the_callers_is_refused(controller: FakeController, words: s
     assert controller.stopped is None
 
 
+def test_reconfigure(controller: FakeController) -> None:
+    said = run_command(controller, "scontrol", "reconfigure")
+    assert (said.out, said.err, said.code) == ("", "", 0)
+    controller.fault = "/etc/slurm/slurm.conf:3: NodeName: no such thing"
+    said = run_command(controller, "scontrol", "reconfigure")
+    assert (said.err, said.code) == (f"slurm_reconfigure error:{controller.fault}\n", 1)
+
+
 def test_no_jobs(controller: FakeController) -> None:
     said = run_command(controller, "scontrol", "show", "job")
     assert (said.out, said.code) == ("No jobs in the system\n", 0)

@@ -237,7 +237,7 @@ def test_a_configuration_read_anew_leaves_jobs_alone(cluster: Cluster) -> None:
     site = small_site()
     fewer = replace(site, nodes=site.nodes[:5], partitions=(Partition("new", ("n1", "n2"), default=True),))
     cluster.tell(Reconfigure(cluster.now, BOB, fewer))
-    assert cluster.refusal() is Errno.ACCESS_DENIED
+    assert cluster.refusal() is Errno.USER_ID_MISSING
     cluster.tell(Reconfigure(cluster.now, ROOT, fewer))
     assert cluster.job(1).state is JobState.RUNNING
     assert list(cluster.machine.nodes) == ["n1", "n2", "n3", "n4", "n5"]

@@ -15,6 +15,7 @@ from fakes import files
 
 from accounting.store import Store, StoreError
 from bridge.launcher import JobFiles, Report
+from grammar.errors import GrammarError
 from slurmk.client import slurmk
 from slurmk.core.effects import Accepted, Refused
 from slurmk.core.errors import Errno
@@ -68,6 +69,9 @@ class NotingLauncher:
     async def stop(self, *, end_jobs: bool) -> None:
         self.stopped = end_jobs
 
+    def reconfigure(self, site: Site) -> Sequence[Node]:
+        return site.nodes
+
     async def attach(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, hello: str) -> None:
         writer.close()
 
@@ -89,12 +93,14 @@ def site() -> Site:
 
 
 @asynccontextmanager
-async def up(directory: Path, launcher: NotingLauncher | None = None) -> AsyncIterator[tuple[Daemon, NotingLauncher]]:
+async def up(
+    directory: Path, launcher: NotingLauncher | None = None, read_site: Callable[[], Site] | None = None
+) -> AsyncIterator[tuple[Daemon, NotingLauncher]]:
     directory.mkdir(exist_ok=True)
     store = Store(f"sqlite:///{directory}/test.sqlite", site())
     store.open()
     launcher = launcher or NotingLauncher()
-    daemon = Daemon(directory, site(), store, launcher)
+    daemon = Daemon(directory, site(), store, launcher, read_site)
     serving = asyncio.get_running_loop().create_task(daemon.run())
     try:
         while not await asyncio.to_thread(slurmk.answers, directory):
@@ -299,5 +305,46 @@ def test_read_only_store_refuses_and_recovers(tmp_path: Path, monkeypatch: pytes
             assert daemon.machine.jobs[kept].state is JobState.FAILED
             assert await accepted(daemon, submission(daemon)) == kept + 1
             await until(lambda: len(launcher.launched) == 2)
+
+    run(story)
+
+
+def test_the_configuration_is_read_again(tmp_path: Path) -> None:
+    more = replace(
+        site(),
+        nodes=(*site().nodes, Node("n3", cpus=4, sockets=1, cores_per_socket=4, memory=4000)),
+        partitions=(Partition("new", ("n3",), default=True),),
+    )
+    found: list[Site | Exception] = [GrammarError("slurm.conf:3: no such key"), FileNotFoundError(2, "gone", "/c"), more]
+
+    def read_site() -> Site:
+        match found.pop(0):
+            case Site() as read:
+                return read
+            case Exception() as error:
+                raise error
+
+    async def story() -> None:
+        async with up(tmp_path / "d", read_site=read_site) as (daemon, launcher):
+            await daemon.apply(submission(daemon), (files(),))
+            await until(lambda: launcher.launched)
+            assert "slurm.conf:3: no such key" in await daemon.reconfigure(ROOT)
+            assert await daemon.reconfigure(ROOT) == "/c: gone"
+            assert list(daemon.machine.partitions) == ["debug"]
+            assert await daemon.reconfigure(ROOT) == ""
+            assert list(daemon.machine.partitions) == ["new"]
+            assert daemon.store.site is more
+            assert [job.state for job in daemon.machine.jobs.values()] == [JobState.RUNNING]
+            await daemon.apply(submission(daemon, partition="new"), (files(),))
+            await until(lambda: len(launcher.launched) == 2)
+
+    run(story)
+
+
+def test_only_operators_may_have_the_configuration_read_again(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with up(tmp_path / "d", read_site=lambda: replace(site(), partitions=())) as (daemon, _):
+            assert await daemon.reconfigure(Caller(1000, "someone", False)) == "Invalid user id"
+            assert list(daemon.machine.partitions) == ["debug"]
 
     run(story)
