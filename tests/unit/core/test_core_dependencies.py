@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from core_story import ALICE, BOB, Cluster, small_site
+from core_story import ALICE, BOB, ROOT, Cluster, small_site
 
 from slurmk.core.errors import Errno
 from slurmk.core.events import JobSelection, Requeue
@@ -119,6 +119,28 @@ def test_singleton(cluster: Cluster) -> None:
     cluster.plan()
     cluster.run_to_end(first)
     assert not waits(cluster, second)
+
+
+def test_a_held_job_keeps_what_it_waits_for(cluster: Cluster) -> None:
+    first = cluster.submit(hold=True)
+    for text in ("singleton", f"afterany:{first}", "afterany:900", "singleton?afterany:900"):
+        held = cluster.submit(name="held", hold=True, dependency=text)
+        assert cluster.job(held).request.dependency == text
+        cluster.update(str(held), dependency=text)
+        assert cluster.machine.dependency_text(cluster.job(held)).count("(unfulfilled)") == text.count("?") + 1
+        cluster.kill(str(first))
+        assert cluster.job(held).request.dependency == text
+        cluster.release_hold(str(held))
+        assert not waits(cluster, held)
+        cluster.kill(str(held))
+
+
+def test_a_new_priority_lets_a_held_job_go(cluster: Cluster) -> None:
+    held = cluster.submit(hold=True, dependency="singleton")
+    cluster.update(str(held), ROOT, priority=7)
+    assert cluster.job(held).request.dependency is None
+    cluster.plan()
+    assert cluster.launched() == [held]
 
 
 def test_killed_when_it_never_can_be(cluster: Cluster) -> None:

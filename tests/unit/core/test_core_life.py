@@ -134,6 +134,9 @@ def test_others_may_not_touch_it(cluster: Cluster) -> None:
     assert cluster.refusal() is Errno.USER_ID_MISSING
     cluster.update("1", BOB, time_limit=1)
     assert cluster.refusal() is Errno.USER_ID_MISSING
+    for event in (Requeue(cluster.now, BOB, (JobSelection(1),)), Suspend(cluster.now, BOB, (JobSelection(1),))):
+        cluster.tell(event)
+        assert cluster.refusal() is Errno.ACCESS_DENIED
     assert cluster.job(1).state is JobState.PENDING
     cluster.kill("1", caller=ROOT)
     assert cluster.job(1).state is JobState.CANCELLED

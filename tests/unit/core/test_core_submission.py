@@ -167,8 +167,9 @@ def test_accounts_are_checked_when_they_are_known(cluster: Cluster) -> None:
     cluster.machine.users = Directory(accounts={"alice": ("phys", "chem")})
     assert cluster.job(cluster.submit()).account == "phys"
     assert cluster.job(cluster.submit(account="chem")).account == "chem"
-    cluster.try_submit(account="nope")
-    assert cluster.refusal() is Errno.INVALID_ACCOUNT
+    for account in ("nope", ""):
+        cluster.try_submit(account=account)
+        assert cluster.refusal() is Errno.INVALID_ACCOUNT
 
 
 def test_priority_asked_for_counts_for_operators_alone(cluster: Cluster) -> None:
@@ -210,7 +211,24 @@ def test_het_components_start_together_or_not_at_all(cluster: Cluster) -> None:
     assert [(cluster.job(each).het_job_id, cluster.job(each).het_job_offset) for each in (1, 2)] == [(1, 0), (1, 1)]
     assert cluster.job(1).het_components == (1, 2)
     cluster.plan()
-    assert cluster.launched() in ([1, 2], [])
+    assert cluster.launched() == [1, 2]
+
+
+def test_het_components_wait_for_each_other(cluster: Cluster) -> None:
+    cluster.submit(tasks=50, partition="cpu")
+    cluster.plan()
+    assert cluster.launched() == [1]
+    cluster.tell(Submit(cluster.now, ALICE, tuple(cluster.submission(tasks=count, partition="cpu") for count in (4, 32))))
+    cluster.plan()
+    assert cluster.launched() == []
+    assert cluster.machine.outlooks[2].start_time == cluster.machine.outlooks[3].start_time
+    cluster.run_to_end(1)
+    cluster.plan()
+    assert cluster.launched() == [2, 3]
+
+
+def test_a_name_said_to_be_empty_stays_so(cluster: Cluster) -> None:
+    assert cluster.job(cluster.submit(name="")).name == ""
 
 
 def test_het_job_is_refused_whole(cluster: Cluster) -> None:
