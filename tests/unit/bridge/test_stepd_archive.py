@@ -18,7 +18,7 @@ from bridge.archive import modules, write_archive
 def oldest_python() -> str | None:
     """A Python 3.8, where there is one: on PATH, or of pyenv."""
     root = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
-    installed = sorted(root.glob("versions/3.8.*/bin/python3"))
+    installed = sorted(root.glob("versions/3.8.*/bin/python3")) if os.access(root, os.X_OK) else []
     return str(installed[-1]) if installed else shutil.which("python3.8")
 
 
