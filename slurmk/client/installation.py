@@ -38,15 +38,19 @@ COMMANDS = (
     "sreport",
 )
 
-MODULES = ("__init__.py", "wire.py", "client/__init__.py", "client/shim.py", "client/unreachable.py")
+MODULES = ("__init__.py", "wire.py", "client/__init__.py", "client/shim.py", "client/unreachable.py", "client/slurmk.py")
 
 LONGEST_SHEBANG = 120
 """Bytes; older kernels cut the first line of a script at 127."""
 
 OWN = """#!/bin/sh
 SLURMK_DIR=${{SLURMK_DIR:-{directory}}}; export SLURMK_DIR
-exec {python} -P -m slurmk.client.slurmk "$@"
+if [ -x {python} ]; then exec {python} -P -m slurmk.client.slurmk "$@"; fi
+exec {interpreter} -ISE -c {program} "$@"
 """
+"""``slurmk`` itself: by the controller's own Python, or for users who cannot execute that, by the shims'."""
+
+PROGRAM = "import sys; sys.path.insert(0, {library}); from slurmk.client.slurmk import main; main()"
 
 SCRIPT = """import sys
 sys.path.insert(0, {library})
@@ -75,7 +79,12 @@ def install(directory: Path) -> Path:
                 link(binaries / command, "../lib/shim")
             else:
                 write(binaries / command, text, 0o755)
-        own = OWN.format(directory=shlex.quote(str(directory)), python=shlex.quote(sys.executable))
+        own = OWN.format(
+            directory=shlex.quote(str(directory)),
+            python=shlex.quote(sys.executable),
+            interpreter=shlex.quote(interpreter),
+            program=shlex.quote(PROGRAM.format(library=ascii(str(library)))),
+        )
         write(binaries / "slurmk", os.fsencode(own), 0o755)
     except OSError as error:
         raise InstallationError("%s: %s" % (error.filename or directory, error.strerror)) from None

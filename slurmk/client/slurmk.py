@@ -16,7 +16,6 @@ from typing import List, Optional, Tuple
 
 from slurmk import __version__, wire
 from slurmk.client import shim
-from slurmk.client.installation import InstallationError, install, make_folder
 
 START_SECONDS = 60.0
 """How long a controller may take to answer; recovering 100,000 jobs is the slowest case."""
@@ -48,11 +47,15 @@ READY = """slurmk {version}: the cluster in {directory} is up
 """
 
 
+class Fault(Exception):
+    """Why the command cannot do its work."""
+
+
 def main() -> None:
     """The ``slurmk`` command."""
     try:
         code = run(sys.argv[1:])
-    except (InstallationError, OSError) as error:
+    except (Fault, OSError) as error:
         code = complain(str(error))
     except KeyboardInterrupt:
         code = 130
@@ -134,19 +137,19 @@ def controller_options(options: argparse.Namespace) -> "List[str]":
 
 def up(directory: Path, options: "List[str]", detach: bool) -> int:
     """Start a controller; in the foreground, stay until it ends."""
+    check_installation()
     if answers(directory):
         return complain("a cluster is up in %s already" % directory)
-    make_folder(directory)
     return up_detached(directory, options) if detach else up_foreground(directory, options)
 
 
 def up_detached(directory: Path, options: "List[str]") -> int:
     """Start it in the background; returns when it answers, or with what it said when it does not."""
-    (directory / "log").mkdir(mode=0o750, exist_ok=True)
+    (directory / "log").mkdir(mode=0o750, parents=True, exist_ok=True)
     said = directory / "log" / "start.log"
     with open(said, "wb") as file:
         process = start(directory, options, file.fileno())
-    install(directory)
+    put_in_place(directory)
     ready = wait_until_ready(process, directory)
     sys.stderr.write(said.read_text(errors="replace"))
     if not ready:
@@ -160,7 +163,7 @@ def up_foreground(directory: Path, options: "List[str]") -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     process = start(directory, options, None)
     signal.signal(signal.SIGTERM, lambda number, frame: process.terminate())
-    install(directory)
+    put_in_place(directory)
     if wait_until_ready(process, directory):
         option = "" if str(directory) == default_directory() else " --dir " + shlex.quote(str(directory))
         print(READY.format(version=__version__, directory=directory, option=option), flush=True)
@@ -270,9 +273,29 @@ def wait_until_gone(directory: Path) -> int:
 # ------------------------------------------------------------------- shells
 
 
+def put_in_place(directory: Path) -> Path:
+    """The folder of the commands; they are brought up to date there by whoever may do that."""
+    binaries = directory / "bin"
+    if binaries.is_dir() and not os.access(binaries, os.W_OK):
+        return binaries
+    check_installation()
+    from slurmk.client.installation import InstallationError, install
+
+    try:
+        return install(directory)
+    except InstallationError as error:
+        raise Fault(str(error)) from None
+
+
+def check_installation() -> None:
+    """Raise Fault in the copy that a cluster's ``bin`` has for users who cannot read the installation."""
+    if not (Path(__file__).resolve().parent.parent / "daemon").is_dir():
+        raise Fault("this user cannot read the installation of slurmk, so it cannot start a cluster")
+
+
 def environment(directory: Path) -> int:
     """Print export lines for a shell."""
-    print('export PATH=%s:"$PATH"' % shlex.quote(str(install(directory))))
+    print('export PATH=%s:"$PATH"' % shlex.quote(str(put_in_place(directory))))
     print("export SLURMK_DIR=%s" % shlex.quote(str(directory)))
     if not answers(directory):
         print("slurmk: no cluster is up in %s; `slurmk up` starts one" % directory, file=sys.stderr)
@@ -282,13 +305,13 @@ def environment(directory: Path) -> int:
 def shell(directory: Path, options: "List[str]") -> int:
     """Become a shell with the commands on PATH; gives an exit code only when there can be no cluster."""
     if not answers(directory):
-        make_folder(directory)
+        check_installation()
         code = up_detached(directory, options)
         if code:
             return code
     else:
         print("slurmk: the cluster in %s is up" % directory)
-    binaries = install(directory)
+    binaries = put_in_place(directory)
     print("slurmk: sbatch, squeue, sinfo, sacct, ... are on PATH; `slurmk down` stops the cluster, `exit` does not")
     sys.stdout.flush()
     program = os.environ.get("SHELL") or "/bin/sh"

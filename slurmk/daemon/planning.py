@@ -78,7 +78,7 @@ class Planning:
             if self._took > SHORT:
                 began = time.monotonic()
                 await self._guarded(self._react)
-                await asyncio.sleep(min(REST * (time.monotonic() - began), LONGEST_REST))
+                await asyncio.sleep(min(2 * REST * (time.monotonic() - began), LONGEST_REST))
 
     async def _serve_full(self) -> None:
         while True:
