@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import fcntl
 import os
+import signal
 import sys
 from functools import partial
 from pathlib import Path
@@ -17,6 +18,7 @@ OCCUPIED = 3
 
 def main() -> int:
     """Serve until told to stop; faults at the start are one line on standard error."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # until the controller listens to it: die without a word
     parser = argparse.ArgumentParser(prog="slurmk.daemon", allow_abbrev=False)
     parser.add_argument("--dir", type=Path, required=True)
     parser.add_argument("--conf", type=Path)

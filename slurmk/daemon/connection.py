@@ -15,8 +15,9 @@ import logging
 import os
 import socket
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from slurmk import wire
 from slurmk.commands.call import Call, Output, Unreadable
@@ -56,6 +57,7 @@ class Doorkeeper:
         self.unfinished_bytes = 0
         self._most = most
         self.tasks: set[asyncio.Task[None]] = set()
+        self.stepds: set[asyncio.Task[None]] = set()
 
     def connection(self) -> Connection:
         return Connection(self)
@@ -68,18 +70,24 @@ class Doorkeeper:
             return "too many requests of this user are incomplete"
         return ""
 
-    def keep(self, work: Awaitable[None]) -> asyncio.Task[None]:
+    def keep(self, work: Coroutine[Any, Any, None], among: set[asyncio.Task[None]]) -> asyncio.Task[None]:
         """Run it as a task that is not forgotten half-way."""
-        task = asyncio.ensure_future(work)
-        self.tasks.add(task)
-        task.add_done_callback(self.tasks.discard)
+        task = asyncio.get_running_loop().create_task(work)
+        among.add(task)
+        task.add_done_callback(among.discard)
         return task
 
     async def close(self) -> None:
-        """End all connections."""
+        """End all connections of commands."""
         for connection in list(self.open):
             connection.give_up()
         await asyncio.gather(*self.tasks, return_exceptions=True)
+
+    async def let_stepds_go(self) -> None:
+        """End all connections of stepds, which will call again."""
+        for task in self.stepds:
+            task.cancel()
+        await asyncio.gather(*self.stepds, return_exceptions=True)
 
 
 class Connection(asyncio.Protocol):
@@ -178,7 +186,7 @@ class Connection(asyncio.Protocol):
             self._frames[kind] = payload
         elif self._task is None and kind == wire.GO:
             self._finish_request()
-            self._task = self._doorkeeper.keep(self._run())
+            self._task = self._doorkeeper.keep(self._run(), self._doorkeeper.tasks)
         elif self._question is not None and not self._question.done() and kind in (wire.CONTENT, wire.UNREADABLE):
             if kind == wire.CONTENT:
                 self._question.set_result(payload)
@@ -211,7 +219,7 @@ class Connection(asyncio.Protocol):
         if self._buffer:
             reader.feed_data(bytes(self._buffer))
         self._buffer = bytearray()
-        self._doorkeeper.keep(self._attach(reader, writer, hello))
+        self._doorkeeper.keep(self._attach(reader, writer, hello), self._doorkeeper.stepds)
 
     async def _attach(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, hello: str) -> None:
         try:

@@ -215,6 +215,7 @@ class Daemon:
             await asyncio.wait_for(self.engine.settled(), 10)
         await self.engine.stop()
         await self.launcher.stop(end_jobs=self._end_jobs)
+        await self.doorkeeper.let_stepds_go()
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self.engine.settled(), 5)
         await self.committer.stop()
