@@ -205,10 +205,10 @@ class Daemon:
 
     async def _stop(self) -> None:
         log.info("stopping%s", " and ending all jobs" if self._end_jobs else "; jobs go on")
-        self.server.close()
-        if self._end_jobs:
-            await self._cancel_all()
         await self.planning.stop()
+        if self._end_jobs:
+            await self._cancel_all()  # while stepds that are away can still call
+        self.server.close()
         self.timers.stop()
         await self.doorkeeper.close()
         with contextlib.suppress(asyncio.TimeoutError):
