@@ -54,7 +54,7 @@ def describe(job: Job, files: JobFiles, site: Site, extra: Mapping[str, Any]) ->
         "groups": list(job.credentials.groups),
         "nodes": [_share(share, topology) for share in job.allocation.shares],
         "whole_nodes": job.allocation.whole_nodes,
-        "batch": job.batch,
+        "batch": job.batch and not job.het_job_offset,  # a het job's script runs in its first component
         "script": _text(files.script),
         "arguments": [_text(argument) for argument in files.arguments],
         "environment": {_text(name): _text(value) for name, value in files.environment.items()},

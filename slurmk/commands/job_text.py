@@ -149,7 +149,10 @@ class JobText:
         return str(job.het_job_offset) if job.het_job_id else "N/A"
 
     def het_set(self, job: Job) -> str:
-        return compress(map(str, job.het_components)) if job.het_job_id else "N/A"
+        if not job.het_job_id:
+            return "N/A"
+        first = self.machine.jobs.get(job.het_job_id, job)
+        return compress(map(str, first.het_components)).strip("[]")
 
     def reason_list(self, job: Job) -> str:
         """What stands in NODELIST(REASON): the reason in parentheses, or the nodes."""

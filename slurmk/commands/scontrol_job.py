@@ -47,6 +47,7 @@ def job_lines(text: JobText, job: Job, *, details: bool = False) -> list[str]:
     lines = [
         _identity(job),
         *([f"SLUID={_or_null(job.sluid)}"] if details else []),
+        *([f"HetJobIdSet={text.het_set(job)}"] if job.het_job_id else []),
         _owner(job),
         f"Priority={job.priority} Nice={job.request.nice or 0} Account={_or_null(job.account)} QOS={_or_null(job.qos)}",
         f"JobState={state_name(job)} Reason={reason(job).replace(' ', '_')} Dependency={_or_null(text.dependency(job))}",

@@ -42,6 +42,16 @@ def _running_ended(turn: Turn, job: Job, event: BatchEnded) -> None:
     gone = frozenset(turn.state.released.get(job.job_id, ()))
     description = _signal_text(event.exit_code & 0x7F) if reason is Reason.RAISED_SIGNAL else ""
     end(turn, job, state, reason, description=description, exit_code=event.exit_code, gone=gone)
+    if not job.het_job_offset:
+        for other in _other_components(turn, job):
+            end(turn, other, state, reason, description=description, exit_code=event.exit_code)
+
+
+def _other_components(turn: Turn, job: Job) -> list[Job]:
+    """Components of the same het job that hold nodes and are not ending."""
+    members = sorted(turn.state.by_het.get(job.het_job_id, ())) if job.het_job_id else ()
+    others = [turn.state.jobs[member] for member in members if member != job.job_id]
+    return [other for other in others if phase_of(other) in (Phase.RUNNING, Phase.SUSPENDED)]
 
 
 def _signal_text(number: int) -> str:
@@ -80,8 +90,11 @@ def _running_launch_failed(turn: Turn, job: Job, event: LaunchFailed) -> None:
         job = turn.save(replace(job, system_comment=event.message))
         end(turn, job, JobState.FAILED, Reason.JOB_LAUNCH_FAILURE, kill_wait=0, gone=frozenset(event.nodes))
         return
-    job = replace(job, flags=job.flags | JobFlag.LAUNCH_FAILED, system_comment=event.message)
-    requeue(turn, job, Reason.JOB_LAUNCH_FAILURE, held=True, gone=frozenset(event.nodes))
+    gone = frozenset(event.nodes)
+    for component in (job, *_other_components(turn, job)):
+        failed = replace(component, flags=component.flags | JobFlag.LAUNCH_FAILED, system_comment=event.message)
+        requeue(turn, failed, Reason.JOB_LAUNCH_FAILURE, held=True, gone=gone)
+        gone = frozenset()  # of the other components nothing is gone
 
 
 def _node_failed(turn: Turn, job: Job, event: NodeFailed) -> None:
@@ -93,7 +106,8 @@ def _node_failed(turn: Turn, job: Job, event: NodeFailed) -> None:
 
 
 def lose_nodes(turn: Turn, job: Job, lost: frozenset[str], *, gone: bool = True) -> None:
-    """A running job may not use these nodes any more. ``gone``: nothing of the job is left on them."""
+    """A running job may not use these nodes any more. ``gone``: nothing of the job is left on them. Where it ends or goes
+    back to the queue, the other components of its het job go with it."""
     free = lost if gone else frozenset()
     assert job.allocation is not None
     names = ",".join(name for name in job.allocation.nodes if name in lost)
@@ -101,10 +115,13 @@ def lose_nodes(turn: Turn, job: Job, lost: frozenset[str], *, gone: bool = True)
     if job.request.kill_on_node_fail is False and left and job.allocation.nodes[0] not in lost:
         turn.save(replace(job, allocation=Allocation(job.allocation.partition, left, job.allocation.whole_nodes)))
         turn.wake_planner()
-    elif may_requeue(turn, job):
-        requeue(turn, job, Reason.NODE_DOWN, held=False, gone=free, failed_node=names)
-    else:
-        end(turn, job, JobState.NODE_FAIL, Reason.NODE_DOWN, failed_node=names, gone=free)
+        return
+    for component in (job, *_other_components(turn, job)):
+        if may_requeue(turn, job):
+            requeue(turn, component, Reason.NODE_DOWN, held=False, gone=free, failed_node=names)
+        else:
+            end(turn, component, JobState.NODE_FAIL, Reason.NODE_DOWN, failed_node=names, gone=free)
+        free = frozenset()  # of the other components nothing is gone
 
 
 def may_requeue(turn: Turn, job: Job) -> bool:

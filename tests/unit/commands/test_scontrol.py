@@ -254,6 +254,13 @@ def test_reconfigure(controller: FakeController) -> None:
     assert (said.err, said.code) == (f"slurm_reconfigure error:{controller.fault}\n", 1)
 
 
+def test_components_of_a_het_job(controller: FakeController) -> None:
+    assert run_command(controller, "sbatch", "--hold", "--wrap=true", "-n1", ":", "-n2").code == 0
+    lines = run_command(controller, "scontrol", "show", "job", "1").out.splitlines()
+    assert lines[:2] == ["JobId=1 HetJobId=1 HetJobOffset=0 JobName=wrap", "   HetJobIdSet=1-2"]
+    assert lines[lines.index("") + 1 :][:2] == ["JobId=2 HetJobId=1 HetJobOffset=1 JobName=wrap", "   HetJobIdSet=1-2"]
+
+
 def test_no_jobs(controller: FakeController) -> None:
     said = run_command(controller, "scontrol", "show", "job")
     assert (said.out, said.code) == ("No jobs in the system\n", 0)

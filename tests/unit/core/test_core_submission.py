@@ -7,7 +7,7 @@ from core_story import ALICE, ROOT, Cluster, small_site
 
 from slurmk.core.effects import Accepted, Refused, SaveCounter, SaveJob, WakePlanner
 from slurmk.core.errors import MESSAGES, Errno
-from slurmk.core.events import Submit
+from slurmk.core.events import NodeFailed, Submit
 from slurmk.core.machine import Machine
 from slurmk.core.priority import Directory
 from slurmk.model.node import Partition
@@ -225,6 +225,31 @@ def test_het_components_wait_for_each_other(cluster: Cluster) -> None:
     cluster.run_to_end(1)
     cluster.plan()
     assert cluster.launched() == [2, 3]
+
+
+def het_job(cluster: Cluster) -> None:
+    cluster.tell(Submit(cluster.now, ALICE, tuple(cluster.submission(tasks=count, partition="cpu") for count in (2, 4))))
+    cluster.plan()
+    assert cluster.launched() == [1, 2]
+
+
+def test_het_components_end_with_the_script(cluster: Cluster) -> None:
+    het_job(cluster)
+    cluster.ended(1, 3 << 8)
+    assert cluster.terminated() == [1, 2]
+    for job_id in (1, 2):
+        allocation = cluster.job(job_id).allocation
+        assert allocation is not None
+        cluster.released(job_id, *allocation.nodes)
+        assert (cluster.job(job_id).state, cluster.job(job_id).exit_code) == (JobState.FAILED, 3 << 8)
+
+
+def test_het_components_go_back_to_the_queue_together(cluster: Cluster) -> None:
+    het_job(cluster)
+    allocation = cluster.job(2).allocation
+    assert allocation is not None
+    cluster.tell(NodeFailed(cluster.now, 2, 0, allocation.nodes[:1], "lost"))
+    assert [cluster.job(job_id).state for job_id in (1, 2)] == [JobState.PENDING, JobState.PENDING]
 
 
 def test_a_name_said_to_be_empty_stays_so(cluster: Cluster) -> None:
