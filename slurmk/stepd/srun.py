@@ -39,8 +39,8 @@ GATHER_SECONDS = 0.05
 INTERRUPT_SECONDS = 1.0
 WAITING_SECONDS = 60.0
 
-FORWARDED = (signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM, signal.SIGCONT, signal.SIGPIPE)
-CAUGHT = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGWINCH, *FORWARDED)
+FORWARDED = (signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM, signal.SIGCONT, signal.SIGPIPE)
+CAUGHT = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGWINCH, *FORWARDED)
 
 
 class Failure(Exception):
@@ -120,6 +120,7 @@ class Srun:
         self.returned = False
         self.failed = 0
         self.interrupted = -10.0
+        self.interested = True  # in how each task ended
         self.untaken = 0
         self.input: Optional[int] = None
         self.input_rank = ALL_TASKS
@@ -328,7 +329,7 @@ class Srun:
         for node, rank, status in self.untold:
             told.setdefault((node, status), []).append(rank)
         self.untold.clear()
-        for (node, status), ranks in told.items():
+        for (node, status), ranks in told.items() if self.interested else ():
             say("error: %s: %s: %s" % (node, texts.tasks(ranks), texts.ending(status)))
 
     def _give_up_waiting(self) -> None:
@@ -361,7 +362,9 @@ class Srun:
     def _signalled(self, number: int) -> None:
         if number == signal.SIGINT:
             self._interrupt()
-        elif number in (signal.SIGTERM, signal.SIGHUP):
+        elif number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+            if number == signal.SIGQUIT:
+                say("Quit")
             say("forcing job termination")
             self._end()
         elif number == signal.SIGWINCH:
@@ -382,7 +385,8 @@ class Srun:
             return
         if self.created:
             say("sending Ctrl-C to %s" % self.name)
-            self._send_signal(signal.SIGINT)
+            say("forcing job termination")
+            self.interested = False
         self._end()
 
     def _end(self) -> None:
