@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 WATCH_SECONDS = 0.25
 """How often a stepd that is not connected is looked at."""
 
-END_SECONDS = 10.0
+END_SECONDS = 5.0
 """How long ``stop`` waits for jobs that it ends."""
 
 
@@ -125,11 +125,7 @@ class LocalLauncher:
 
     async def stop(self, *, end_jobs: bool) -> None:
         if end_jobs:
-            for attempt in self._link.attempts.values():
-                self._link.terminate(attempt.key, 0, list(attempt.seats))
-            end = time.monotonic() + END_SECONDS
-            while self._link.attempts and time.monotonic() < end:  # noqa: ASYNC110  (a bounded wait at the very end)
-                await asyncio.sleep(0.02)
+            await self._end_jobs()
         self._stopping = True
         for task in list(self._tasks):
             task.cancel()
@@ -138,6 +134,20 @@ class LocalLauncher:
         if self._zygote is not None:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._zygote.wait(), 5)
+
+    async def _end_jobs(self) -> None:
+        """End all that still runs. Stepds that do not come to be told are killed."""
+        for attempt in self._link.attempts.values():
+            self._link.terminate(attempt.key, 0, list(attempt.seats))
+        end = time.monotonic() + END_SECONDS
+        while self._link.attempts and time.monotonic() < end:  # noqa: ASYNC110  (a bounded wait at the very end)
+            await asyncio.sleep(0.02)
+        self._stopping = True
+        for attempt in self._link.attempts.values():
+            for seat in attempt.seats.values():
+                if not seat.released:
+                    self._places.kill(*attempt.key, seat.node)
+                    await asyncio.to_thread(self._places.kill_orphans, *attempt.key, seat.node)
 
     # ---------------------------------------------------------------- for the daemon
 

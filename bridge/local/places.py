@@ -76,6 +76,12 @@ class Places:
             os.close(descriptor)
         return False
 
+    def kill(self, job_id: int, restart: int, node: str) -> None:
+        """Kill a stepd that lives; its keepers notice, and end the tasks."""
+        if self.alive(job_id, restart, node):
+            with suppress(OSError, ValueError, IndexError):
+                os.kill(int((self.node(job_id, restart, node) / "started").read_text().split()[0]), signal.SIGKILL)
+
     def reports(self, job_id: int, restart: int, node: str) -> list[dict[str, Any]]:
         """Results that a stepd wrote down; a line that it did not finish is passed over."""
         found = []

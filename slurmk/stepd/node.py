@@ -134,6 +134,8 @@ class Node:
             except (OSError, wire.WireError, asyncio.IncompleteReadError, ValueError, KeyError):
                 pass
             self._writer = None
+            if not os.path.isdir(self.directory):
+                self._abandon()
             await asyncio.sleep(pause)
             pause = min(pause * 1.5, LONGEST_PAUSE)
 
@@ -190,7 +192,7 @@ class Node:
             self._abandon()
 
     def _abandon(self) -> None:
-        """The controller knows nothing of this job: end it, and tell nobody."""
+        """The controller knows nothing of this job, or the cluster's directory was removed: end it, and tell nobody."""
         self.terminating = True
         for each in self.keepers.values():
             each.tell({"kind": "kill", "signal": signal.SIGKILL, "kill_wait": 0})

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 import socket
+import time
 from pathlib import Path
 
 import pytest
@@ -129,6 +131,24 @@ def test_a_stepd_that_dies_while_the_controller_is_away(directory: Path) -> None
             await cluster.until(lambda: cluster.found(NodesReleased, 6), 5)
 
     asyncio.run(second_life(asyncio.run(first_life())))
+
+
+def test_stepds_end_when_the_clusters_directory_was_removed(directory: Path) -> None:
+    async def first_life() -> Cluster:
+        async with embedded(directory) as cluster:
+            await cluster.launch("#!/bin/bash\nexec sleep 300\n", 5)
+            await cluster.until(lambda: cluster.found(JobStarted, 5))
+            cluster.launcher.stop = _leave(cluster.launcher)  # type: ignore[method-assign]
+            return cluster
+
+    before = asyncio.run(first_life())
+    pid = stepd_of(before)
+    shutil.rmtree(directory)
+
+    end = time.monotonic() + 10
+    while Path(f"/proc/{pid}").exists():
+        assert time.monotonic() < end
+        time.sleep(0.05)
 
 
 def test_a_keeper_that_is_killed_ends_the_script_and_its_processes(directory: Path) -> None:

@@ -179,7 +179,7 @@ def test_warning_signal_goes_to_the_batch_shell(directory: Path) -> None:
         await cluster.launch(
             script,
             minutes=1,
-            start_time=int(time.time()) - 29,
+            start_time=int(time.time()) - 26,
             kill_warning_signal=int(signal.SIGUSR1),
             kill_warning_delay=30,
             kill_warning_flags="B",
