@@ -113,7 +113,7 @@ def _nodes(value: str, now: float) -> Changes:
         raise Skip(f"scontrol: error: Maximum node count -1 is less than minimum node count {least}")
     if most < least:
         raise Skip(f"scontrol: error: Maximum node count {most} is less than minimum node count {least}")
-    return [("minimum_nodes", least), ("maximum_nodes", most)]
+    return [("minimum_nodes", least), ("maximum_nodes", most), ("nodes", value)]
 
 
 def _nice(value: str, now: float) -> Changes:

@@ -313,6 +313,9 @@ def demand_of(request: JobRequest, partition: Partition, site: Site, *, user_id:
         required = ()
     minimum_nodes = max(minimum_nodes, len(set(required)))
     tasks = _tasks(request, minimum_nodes)
+    tasks_per_node = request.tasks_per_node or None
+    if not request.tasks and not tasks_per_node and maximum_nodes > minimum_nodes:
+        tasks_per_node = 1  # on however many nodes it gets
     cpus_per_task = cpus_of_task(request)
     memory_per_node, memory_per_cpu = _memory(request, partition, site)
     per_gres_memory = parse_gres(request.memory_per_tres)
@@ -327,8 +330,8 @@ def demand_of(request: JobRequest, partition: Partition, site: Site, *, user_id:
         maximum_nodes=maximum_nodes,
         tasks=tasks,
         cpus_per_task=cpus_per_task,
-        tasks_per_node=request.tasks_per_node or None,
-        tasks_per_node_exact=bool(request.tasks_per_node) and request.tasks is None,
+        tasks_per_node=tasks_per_node,
+        tasks_per_node_exact=bool(tasks_per_node) and request.tasks is None,
         tasks_per_core=request.tasks_per_core or (1 if site.one_task_per_core else None),
         tasks_per_socket=request.tasks_per_socket or None,
         minimum_cpus=request.minimum_cpus or 0,
@@ -351,7 +354,7 @@ def demand_of(request: JobRequest, partition: Partition, site: Site, *, user_id:
         excluded_nodes=excluded,
         contiguous=request.contiguous,
         spread=request.spread_job,
-        use_minimum_nodes=request.use_min_nodes,
+        use_minimum_nodes=request.use_min_nodes or _most_from_tasks(request),
         switches=request.required_switches or None,
         switch_wait=request.wait_for_switch or 0,
         threads_per_core=request.threads_per_core or None,
@@ -369,6 +372,9 @@ def _node_range(request: JobRequest) -> tuple[int, int]:
     fixed = gres_nodes(request)
     if fixed is not None:
         return fixed, fixed
+    open_ = not (request.nodes or request.required_nodes or request.tasks or request.tasks_per_node)
+    if open_ and request.tres_per_job:
+        return request.minimum_nodes or 1, UNLIMITED_NODES
     named = request.minimum_nodes or request.maximum_nodes
     if named:
         minimum = request.minimum_nodes or 1
@@ -380,6 +386,12 @@ def _node_range(request: JobRequest) -> tuple[int, int]:
     if request.tasks and request.tasks_per_node:
         minimum = max(minimum, -(-request.tasks // request.tasks_per_node))
     return minimum, UNLIMITED_NODES
+
+
+def _most_from_tasks(request: JobRequest) -> bool:
+    """The most nodes were counted from the tasks, not asked for with ``--nodes``: a bound, and no wish to have so many."""
+    counted = request.tasks is not None and request.maximum_nodes == request.tasks
+    return counted and request.nodes is None and not request.spread_job
 
 
 def _tasks(request: JobRequest, minimum_nodes: int) -> int:

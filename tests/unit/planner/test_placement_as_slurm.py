@@ -93,6 +93,10 @@ IDLE: list[tuple[dict[str, Any], dict[str, int]]] = [
         {**dict.fromkeys(SMALL, 8), "n5": 16, "n6": 16, "n7": 16, "n8": 10},
     ),
     ({"tasks": 3, "minimum_nodes": 2, "maximum_nodes": 4}, {"n1": 1, "n2": 1, "n3": 1}),
+    ({"tasks": 3, "minimum_nodes": 1, "maximum_nodes": 3}, {"n1": 3}),
+    ({"tasks": 3, "minimum_nodes": 1, "maximum_nodes": 3, "nodes": "1-3"}, {"n1": 1, "n2": 1, "n3": 1}),
+    ({"minimum_nodes": 1, "maximum_nodes": 2, "nodes": "1-2", "cpus_per_task": 4}, {"n1": 4, "n2": 4}),
+    ({"minimum_nodes": 1, "maximum_nodes": 1, "tres_per_job": "gres/gpu:8", "cpus_per_task": 2}, {"n1": 2, "n2": 2}),
     ({"tasks": 17, "minimum_nodes": 2, "constraints": "cpu"}, {"n5": 16, "n6": 1}),
     ({"tasks": 2, "required_nodes": "n3,n6"}, {"n3": 1, "n6": 1}),
     ({"tasks": 9, "excluded_nodes": "n5"}, {"n6": 9}),
@@ -138,6 +142,13 @@ def test_gpus_of_a_job_spread_over_nodes() -> None:
         ("n1", 4, (0, 1, 2, 3)),
         ("n2", 2, (0, 1)),
     ]
+
+
+def test_gpus_of_a_job_bring_a_task_to_every_node_and_yield_to_a_number_of_nodes() -> None:
+    counted = {"minimum_nodes": 1, "maximum_nodes": 1}  # as sbatch fills them in
+    made = plan(snapshot(job(tres_per_job="gres/gpu:6", **counted)))
+    assert [(share.node, share.tasks) for share in made.starts[0].allocation.shares] == [("n1", 1), ("n2", 1)]
+    assert not plan(snapshot(job(tres_per_job="gres/gpu:6", nodes="1", **counted))).starts
 
 
 def test_gpu_numbers_avoid_those_in_use() -> None:
