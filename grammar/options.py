@@ -680,7 +680,7 @@ SUBMISSION: tuple[SubmissionOption, ...] = (
         alone="1",
         accepted="the submitting environment is used",
     ),
-    _row("gpu-bind", _REQUIRED, "tres_bind", _gpu_bind, variables="*_GPU_BIND", accepted="tasks are not bound to devices"),
+    _row("gpu-bind", _REQUIRED, "tres_bind", _gpu_bind, variables="*_GPU_BIND"),
     _row("gpu-freq", _REQUIRED, "tres_freq", _gpu_frequency, variables="*_GPU_FREQ", accepted="frequencies are not set"),
     _row(
         "gres-flags",
@@ -738,7 +738,7 @@ SUBMISSION: tuple[SubmissionOption, ...] = (
         accepted="ports are not reserved",
     ),
     _row("stepmgr", _NONE, "step_manager", accepted="every job has its own step manager"),
-    _row("tres-bind", _REQUIRED, "tres_bind", _text, variables="*_TRES_BIND", accepted="tasks are not bound to devices"),
+    _row("tres-bind", _REQUIRED, "tres_bind", _text, variables="*_TRES_BIND"),
     _row(
         "wait-all-nodes",
         _REQUIRED,

@@ -231,6 +231,8 @@ _FROM_REQUEST = {
     "gres_per_socket": "tres_per_socket",
     "cpus_per_gres": "cpus_per_tres",
     "memory_per_gres": "memory_per_tres",
+    "tasks_per_gpu": "ntasks_per_tres",
+    "tres_bind": "tres_bind",
     "overcommit": "overcommit",
     "open_mode": "open_mode",
     "time_limit": "time_limit",

@@ -61,6 +61,8 @@ class StepRequest:
     cpus_per_gres: str | None = None
     memory_per_gres: str | None = None
     no_gres: bool = False  # --gres=none
+    tasks_per_gpu: int | None = None
+    tres_bind: str | None = None  # gres/gpu:single:1, several joined by "+"
     exact: bool = False  # only the CPUs that the tasks need
     overlap: bool = False  # share with other steps
     whole: bool = False  # all of the job's resources on the nodes (--whole)

@@ -302,6 +302,57 @@ def step_environment(job: Description, step: Mapping[str, Any], index: int) -> V
     return environment
 
 
-def task_variables(rank: int, local: int) -> Variables:
-    """What tells one task from the others; SLURM_TASK_PID is added once it has one."""
-    return {"SLURM_PROCID": str(rank), "SLURM_LOCALID": str(local)}
+def task_variables(rank: int, local: int, gres: Sequence[Mapping[str, Any]] = (), bind: str = "") -> Variables:
+    """What tells one task from the others; SLURM_TASK_PID is added once it has one. ``gres`` is the step's on this node."""
+    found = {"SLURM_PROCID": str(rank), "SLURM_LOCALID": str(local)}
+    devices = gpu_indices(gres)
+    if devices and bind:
+        own = bound(devices, bind, local)
+        found.update(visible(own), SLURM_STEP_GPUS=",".join(map(str, own)))
+    return found
+
+
+def bound(devices: Sequence[int], bind: str, local: int) -> List[int]:
+    """Those of a step's GPUs on a node that its task number ``local`` there uses, by a word of --gpu-bind.
+
+    ``single:N`` gives one GPU to N tasks in a row, ``per_task:N`` N GPUs to each, both from the first again when there
+    are no more; ``map_gpu`` and ``mask_gpu`` name them. A task that would have none gets the first; any other word, all.
+    """
+    way, _, argument = bind.partition(":")
+    every = list(devices)
+    try:
+        if way == "single":
+            return [every[local // max(1, int(argument)) % len(every)]]
+        if way == "per_task":
+            count = max(1, int(argument or 1))
+            first = local % max(1, len(every) // count) * count
+            return every[first : first + count]
+        if way in ("map_gpu", "mask_gpu"):
+            words = [word for item in argument.split(",") for word in _repeated(item)] or [""]
+            number = int(words[local % len(words)], 0 if way == "map_gpu" else 16)
+            wanted = [each for each in every if (number == each if way == "map_gpu" else number >> each & 1)]
+            return wanted or every[:1]
+    except ValueError:
+        pass
+    return every
+
+
+def _repeated(item: str) -> List[str]:
+    """``2*3`` is 2 three times."""
+    word, _, times = item.partition("*")
+    return [word] * min(int(times or 1), 1 << 16)
+
+
+def gpu_binding(request: Mapping[str, Any]) -> str:
+    """How a step's tasks share its GPUs: as --gpu-bind or --tres-bind says, else as tasks and GPUs were counted."""
+    for part in str(request.get("tres_bind") or "").split("+"):
+        for prefix in ("gres/gpu:", "gpu:"):
+            if part.startswith(prefix):
+                return part[len(prefix) :].replace("verbose,", "", 1)
+    per_task = [word for word in str(request.get("gres_per_task") or "").split(",") if _of_gpus(word)]
+    if per_task:
+        count = _of_gpus(per_task[0]).rpartition(":")[2]
+        return "per_task:%s" % (count if count.isdigit() else 1)
+    if request.get("tasks_per_gpu"):
+        return "single:%s" % request["tasks_per_gpu"]
+    return ""

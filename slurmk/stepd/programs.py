@@ -21,6 +21,7 @@ def tasks_of(job: Mapping[str, Any], step: Step, opening: Mapping[str, Any]) -> 
     request = step.request
     made = step.layout
     programs = _programs(request, made.tasks)
+    binding = environment.gpu_binding(request)
     seen = {
         "environment": dict(entry.partition("=")[::2] for entry in opening["environment"]),
         "step": step.number,
@@ -56,7 +57,7 @@ def tasks_of(job: Mapping[str, Any], step: Step, opening: Mapping[str, Any]) -> 
                         "rank": rank,
                         "local": local,
                         "argv": programs[rank],
-                        "environment": environment.task_variables(rank, local),
+                        "environment": environment.task_variables(rank, local, made.gres[index], binding),
                         **_files(job, step, opening, index, rank),
                     }
                     for local, rank in enumerate(made.ranks[index])

@@ -102,3 +102,14 @@ def test_environment_tells_the_layout(cluster: Cluster) -> None:
         "SLURM_NTASKS_PER_NODE=2",
         "SLURM_TASKS_PER_NODE=2(x2)",
     ]
+
+
+def test_tasks_of_one_node_stay_together_and_have_their_own_gpus(cluster: Cluster) -> None:
+    show = "bash -c 'echo $SLURM_PROCID/$SLURM_JOB_NUM_NODES has $CUDA_VISIBLE_DEVICES'"
+    job = cluster.submit(
+        '-p gpu -n 2 --gres=gpu:2 --wrap "$STEPS"',
+        environment={"STEPS": f"srun -l -n2 {show} | sort; srun -n2 --gpus-per-task=1 {show} | sort"},
+    )
+    assert cluster.wait_end(job) == "COMPLETED"
+    together = ["0: 0/1 has 0,1", "1: 1/1 has 0,1"]
+    assert cluster.output(job).splitlines() == [*together, "0/1 has 0", "1/1 has 1"]

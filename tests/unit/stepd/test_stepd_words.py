@@ -10,7 +10,7 @@ from hypothesis import strategies as some
 
 from slurmk import wire
 from slurmk.stepd import hosts, messages, output, texts
-from slurmk.stepd.environment import path_with, requested_variables
+from slurmk.stepd.environment import bound, gpu_binding, path_with, requested_variables, task_variables
 from slurmk.stepd.layout import parse_gres
 from slurmk.stepd.programs import multiple
 
@@ -101,6 +101,42 @@ def test_gres() -> None:
         ("gpu", "", 3),
         ("x", "", 1),
     ]
+
+
+@pytest.mark.parametrize(
+    ("request_", "bind", "devices"),
+    [
+        ({"gres_per_task": "gres/gpu:2"}, "per_task:2", [[0, 1], [2, 3], [0, 1]]),
+        ({"gres_per_task": "gres/gpu:a100:1"}, "per_task:1", [[0], [1], [2], [3], [0]]),
+        ({"tasks_per_gpu": 2}, "single:2", [[0], [0], [1], [1], [2]]),
+        ({"gres_per_task": "gres/gpu:1", "tres_bind": "gres/gpu:none"}, "none", [[0, 1, 2, 3]] * 2),
+        ({"tres_bind": "gres/gpu:verbose,single:1"}, "single:1", [[0], [1]]),
+        ({"tres_bind": "gres/gpu:map_gpu:3,1*2"}, "map_gpu:3,1*2", [[3], [1], [1], [3]]),
+        ({"tres_bind": "gres/gpu:map_gpu:9"}, "map_gpu:9", [[0]]),
+        ({"tres_bind": "gres/gpu:mask_gpu:0x3,c"}, "mask_gpu:0x3,c", [[0, 1], [2, 3], [0, 1]]),
+        ({"tres_bind": "gres/gpu:map_gpu:1*0"}, "map_gpu:1*0", [[0, 1, 2, 3]]),
+        ({"tres_bind": "gres/gpu:single:x"}, "single:x", [[0, 1, 2, 3]]),
+        ({"tres_bind": "gres/shard:single:1"}, "", [[0, 1, 2, 3]]),
+    ],
+)
+def test_gpus_of_each_task(request_: dict[str, object], bind: str, devices: list[list[int]]) -> None:
+    assert gpu_binding(request_) == bind
+    assert [bound([0, 1, 2, 3], bind, local) for local in range(len(devices))] == devices
+
+
+@given(some.lists(some.integers(0, 16), min_size=1, unique=True), some.text("0123456789x*,:", max_size=8), some.integers(0, 99))
+def test_every_task_has_some_of_the_steps_gpus(devices: list[int], argument: str, local: int) -> None:
+    for way in ("single:", "per_task:", "map_gpu:", "mask_gpu:", ""):
+        own = bound(devices, way + argument, local)
+        assert own
+        assert set(own) <= set(devices)
+
+
+def test_variables_of_a_bound_task() -> None:
+    gres = [{"name": "gpu", "type": "a100", "count": 2, "indices": [2, 3]}]
+    found = task_variables(5, 1, gres, "single:1")
+    assert (found["SLURM_PROCID"], found["CUDA_VISIBLE_DEVICES"], found["SLURM_STEP_GPUS"]) == ("5", "3", "3")
+    assert "CUDA_VISIBLE_DEVICES" not in task_variables(5, 1, gres)
 
 
 def test_variables_of_a_request() -> None:
