@@ -22,6 +22,19 @@ def parse_memory(text: str) -> int:
     return -(-number // 1024) if unit == "K" else number * _FACTORS[unit]
 
 
+_PRINTED = re.compile(r"(\d{1,18})(?:\.(\d{1,4}))?([KMGTPE])\Z", re.ASCII)
+
+
+def parse_printed_memory(text: str) -> int:
+    """MiB of what ``format_memory`` prints, ``1.50T`` too, which users cannot ask for. Raises GrammarError."""
+    match = _PRINTED.match(text)
+    if match is None:
+        return parse_memory(text)
+    fraction = match[2] or ""
+    scaled = int(match[1] + fraction) * 1024 ** _UNITS.index(match[3])
+    return scaled // (1024 * 10 ** len(fraction))
+
+
 def format_memory(mib: int) -> str:
     """As squeue, scontrol and sacct print requested memory: ``4G``, ``1.50G``, ``2900M``, and 0 without a unit."""
     return format_size(mib, "M") if mib else "0"

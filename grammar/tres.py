@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from grammar.errors import GrammarError
-from grammar.sizes import format_memory, parse_memory
+from grammar.sizes import format_memory, parse_printed_memory
 
 _NAME = r"[A-Za-z_][A-Za-z0-9_.@-]*"
 _GRES = re.compile(rf"(?:gres/)?({_NAME})(?::({_NAME}))?(?:[:=](\d{{1,18}})([KMGTkmgt]?))?\Z", re.ASCII)
@@ -103,7 +103,7 @@ def parse_tres(text: str) -> dict[str, int]:
         if not name or not equals:
             raise GrammarError("Invalid Trackable RESource (TRES) specification")
         if name == "mem":
-            found[name] = parse_memory(amount)
+            found[name] = parse_printed_memory(amount)
         elif amount.isascii() and amount.isdigit() and len(amount) <= 18:
             found[name] = int(amount)
         else:

@@ -89,10 +89,10 @@ def test_refused(text: str, detail: str) -> None:
     ids=lambda text: text[:24],
 )
 def test_hostile_sizes_are_errors_and_quick(text: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     with pytest.raises(GrammarError):
         expand(text)
-    assert time.perf_counter() - began < 2
+    assert time.process_time() - began < 2
 
 
 def test_largest_range() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from grammar.arrays import ArraySpecification, format_tasks, parse_array
@@ -359,6 +359,7 @@ def test_tres() -> None:
             parse_gres(text)
 
 
+@example({"mem": 1536})
 @given(
     st.dictionaries(st.sampled_from(["cpu", "mem", "node", "gres/gpu", "gres/gpu:a100", "license/x"]), st.integers(1, 10**6))
 )
