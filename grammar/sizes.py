@@ -31,7 +31,7 @@ def parse_printed_memory(text: str) -> int:
     if match is None:
         return parse_memory(text)
     fraction = match[2] or ""
-    scaled = int(match[1] + fraction) * 1024 ** _UNITS.index(match[3])
+    scaled = int(match[1] + fraction) << 10 * _UNITS.index(match[3])
     return scaled // (1024 * 10 ** len(fraction))
 
 
