@@ -18,6 +18,7 @@ import hmac
 import inspect
 import json
 import logging
+import re
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -33,7 +34,20 @@ log = logging.getLogger(__name__)
 
 REGISTER_SECONDS = 30.0
 
-USAGE_FIELDS = tuple(each.name for each in fields(Usage))
+USAGE_FIELDS = {each.name: type(each.default) for each in fields(Usage)}
+
+LARGEST = 1 << 53
+"""More than anything that is counted or measured can be."""
+
+LATEST = 253_402_300_799
+"""The last second of the year 9999, which is as far as times can be shown."""
+
+LAST_STEP = 0xFFFFFFEF
+HIGHEST_STATUS = 0xFFFF
+LONGEST_TEXT = 1 << 20
+
+_NO_TEXT = re.compile(r"[\x00\ud800-\udc7f\udd00-\udfff]")
+"""What neither a file name nor UTF-8 has in it. Bytes that are no UTF-8 are kept as U+DC80 to U+DCFF."""
 
 
 @dataclass(slots=True)
@@ -202,7 +216,12 @@ class StepdLink:
                 seat.tell({"kind": "ack", "id": number})
             return
         seat.seen.add(number)
-        waiting = [self.report(event) for event in events_of(attempt, seat.node, message, self._now())]
+        try:
+            events = events_of(attempt, seat.node, message, self._now())
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            log.warning("job %d on %s: a report is not understood and passed over: %r", attempt.job_id, seat.node, error)
+            events = []
+        waiting = [self.report(event) for event in events]
         task = asyncio.get_running_loop().create_task(self._acknowledge(attempt, seat, message, waiting))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -213,13 +232,13 @@ class StepdLink:
                 await each
         seat.acknowledged.add(int(message["id"]))
         seat.tell({"kind": "ack", "id": message["id"]})
-        if message["event"] == "released":
+        if message.get("event") == "released":
             seat.released = True
             self._released(attempt, seat)
 
 
 def events_of(attempt: Attempt, node: str, message: Mapping[str, Any], now: float) -> list[Event]:
-    """What a report means. Raises KeyError, TypeError or ValueError for one that cannot be understood."""
+    """What a report means. Raises KeyError, TypeError, ValueError or OverflowError for one that cannot be understood."""
     job_id, restart = attempt.key
     match message["event"]:
         case "started":
@@ -238,14 +257,14 @@ def events_of(attempt: Attempt, node: str, message: Mapping[str, Any], now: floa
                 now,
                 job_id,
                 restart,
-                int(message["exit_code"]),
+                _number(message["exit_code"], HIGHEST_STATUS),
                 usage,
                 bool(message.get("timed_out")),
                 bool(message.get("out_of_memory")),
             )
             return [StepEnded(now, restart, step_of(job_id, message["step"])), ended] if "step" in message else [ended]
         case "launch_failed":
-            return [LaunchFailed(now, job_id, restart, str(message.get("message", "")), (node,))]
+            return [LaunchFailed(now, job_id, restart, _text(message.get("message", "")), (node,))]
         case "released":
             return [NodesReleased(now, job_id, restart, (node,))]
         case other:
@@ -254,36 +273,59 @@ def events_of(attempt: Attempt, node: str, message: Mapping[str, Any], now: floa
 
 
 def step_of(job_id: int, data: Mapping[str, Any]) -> Step:
-    """A step as stepd tells of it."""
+    """A step as stepd tells of it. Much of it is what the user's srun asked for, so all is brought within bounds."""
     step_id = BATCH_STEP if data["step"] == "batch" else int(data["step"])
+    if not (0 <= step_id <= LAST_STEP or step_id == BATCH_STEP):
+        raise ValueError(f"step {step_id}")
     return Step(
         job_id=job_id,
         step_id=step_id,
-        name=str(data.get("name", "")),
+        name=_text(data.get("name", "")),
         state=JobState[str(data.get("state", "RUNNING"))],
-        start_time=int(data["start_time"]),
-        end_time=int(data.get("end_time", 0)),
-        nodes=tuple(map(str, data.get("nodes", ()))),
-        tasks=int(data.get("tasks", 1)),
-        cpus=int(data.get("cpus", 1)),
-        memory=int(data.get("memory", 0)),
-        gres=str(data.get("gres", "")),
-        exit_code=int(data.get("exit_code", 0)),
+        start_time=_number(data["start_time"], LATEST),
+        end_time=_number(data.get("end_time", 0), LATEST),
+        nodes=tuple(map(_text, data.get("nodes", ()))),
+        tasks=_number(data.get("tasks", 1)),
+        cpus=_number(data.get("cpus", 1)),
+        memory=_number(data.get("memory", 0)),
+        gres=_text(data.get("gres", "")),
+        exit_code=_number(data.get("exit_code", 0), HIGHEST_STATUS),
         usage=usage_of(data.get("usage", {})),
-        submit_line=str(data.get("submit_line", "")),
-        distribution=str(data.get("distribution", "")),
-        cpus_per_task=data.get("cpus_per_task"),
-        standard_input=str(data.get("input", "")),
-        standard_output=str(data.get("output", "")),
-        standard_error=str(data.get("error", "")),
-        time_limit=data.get("time_limit"),
-        killed_by=data.get("killed_by"),
+        submit_line=_text(data.get("submit_line", "")),
+        distribution=_text(data.get("distribution", "")),
+        cpus_per_task=_number_or_none(data.get("cpus_per_task")),
+        standard_input=_text(data.get("input", "")),
+        standard_output=_text(data.get("output", "")),
+        standard_error=_text(data.get("error", "")),
+        time_limit=_number_or_none(data.get("time_limit")),
+        killed_by=_number_or_none(data.get("killed_by")),
     )
 
 
 def usage_of(data: Mapping[str, Any]) -> Usage:
     """Measured usage; keys that are not known here are passed over."""
-    return Usage(**{name: data[name] for name in USAGE_FIELDS if name in data})
+    values: dict[str, Any] = {}
+    for name, kind in USAGE_FIELDS.items():
+        if name in data:
+            values[name] = _text(data[name]) if kind is str else _number(data[name])
+    return Usage(**values)
+
+
+def _number(value: Any, most: int = LARGEST) -> int:
+    return max(0, min(int(value), most))
+
+
+def _number_or_none(value: Any) -> int | None:
+    return None if value is None else _number(value)
+
+
+def _text(value: Any) -> str:
+    return _NO_TEXT.sub("?", str(value)[:LONGEST_TEXT])
+
+
+def step_secret(secret: bytes) -> str:
+    """What srun proves to the step manager that it holds: enough to ask for steps, not to speak as a stepd, which root runs."""
+    return hmac.new(secret, b"srun secret", "sha256").hexdigest()
 
 
 async def read_message(reader: asyncio.StreamReader) -> dict[str, Any]:

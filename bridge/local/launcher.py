@@ -22,7 +22,7 @@ from typing import Any
 from bridge.archive import write_archive, write_folder
 from bridge.description import describe
 from bridge.launcher import Report
-from bridge.link import Attempt, Seat, StepdLink, attempt_of, events_of, read_message
+from bridge.link import Attempt, Seat, StepdLink, attempt_of, events_of, read_message, step_secret
 from bridge.local.interpreter import OPTIONS, find_interpreter
 from bridge.local.places import Places
 from slurmk import wire
@@ -163,7 +163,7 @@ class LocalLauncher:
         return {
             "SLURMK_SRUN": shlex.join([self._interpreter, *OPTIONS, str(self.program), "srun"]),
             "SLURMK_STEP_MANAGER": address,
-            "SLURMK_JOB_SECRET": secret.hex(),
+            "SLURMK_JOB_SECRET": step_secret(secret),
         }
 
     # ---------------------------------------------------------------- start

@@ -159,8 +159,12 @@ class StepManager:
         challenge = messages.nonce()
         writer.write(messages.pack({"kind": "nonce", "nonce": challenge}))
         opening = await messages.read_message(reader)
-        if not messages.proven(self.node.place["secret"], challenge, str(opening["kind"]), opening.get("proof")):
+        secret = str(self.node.place["secret"])
+        if opening["kind"] == "step":
+            secret = messages.step_secret(secret)
+        if not messages.proven(secret, challenge, str(opening["kind"]), opening.get("proof")):
             raise wire.WireError("wrong secret")
+        writer.write(messages.pack({"kind": "welcome", "proof": messages.proof(secret, str(opening["nonce"]), "manager")}))
         return opening
 
     async def _serve_peer(self, opening: Message, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

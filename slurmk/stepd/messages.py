@@ -1,7 +1,9 @@
 """Messages between stepd, srun and the controller: JSON objects and task streams in frames of ``slurmk.wire``.
 
 Whoever accepts a connection first sends a nonce; whoever dialled answers with the HMAC of that nonce and of its purpose
-under the job's secret, so the secret itself never travels.
+under a secret, which itself never travels. Step managers then prove in the same way that they are none that an impostor
+put in their place. stepds hold the job's secret; srun, which is in the user's hands, holds only what ``step_secret`` makes
+of it, so that it can ask for steps but not speak as a stepd.
 """
 
 from __future__ import annotations
@@ -33,6 +35,11 @@ def nonce() -> str:
 def proof(secret: str, challenge: str, role: str) -> str:
     """What shows that one holds ``secret`` (hex digits)."""
     return hmac.new(bytes.fromhex(secret), (challenge + " " + role).encode(), "sha256").hexdigest()
+
+
+def step_secret(secret: str) -> str:
+    """What srun holds of the job's secret."""
+    return proof(secret, "srun", "secret")
 
 
 def proven(secret: str, challenge: str, role: str, given: Any) -> bool:
@@ -216,13 +223,17 @@ def connect_path(path: str) -> socket.socket:
 
 
 def dial(address: str, role: str, opening: Message, secret: str) -> socket.socket:
-    """Connect, say ``opening`` with its proof, and give the socket; OSError or WireError when that fails."""
+    """Connect to a step manager, say ``opening`` with its proof, see that the manager holds the secret as well, and give the
+    socket; OSError or WireError when that fails."""
     connection = connect(address)
     try:
         connection.settimeout(20)
         connection.sendall(hello(role))
         challenge = str(receive_message(connection).get("nonce", ""))
-        connection.sendall(pack(dict(opening, proof=proof(secret, challenge, str(opening["kind"])))))
+        ours = nonce()
+        connection.sendall(pack(dict(opening, nonce=ours, proof=proof(secret, challenge, str(opening["kind"])))))
+        if not proven(secret, ours, "manager", receive_message(connection).get("proof")):
+            raise wire.WireError("who answered is not the job's step manager")
     except (OSError, wire.WireError):
         connection.close()
         raise

@@ -446,6 +446,7 @@ class Node:
                 message = await messages.read_message(reader)
                 if message.get("kind") == "keeper" and not self.terminating:
                     order = dict(message["specification"], manager=address, secret=self.place["secret"])
+                    order.update({name: self.job[name] for name in ("uid", "gid", "groups")})
                     made = self.fork_keeper(order)
                     await made.open()
         finally:

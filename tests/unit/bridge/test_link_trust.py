@@ -1,0 +1,128 @@
+"""What stepds and sruns are believed: only what their secrets, and sense, allow."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from embedded_launcher import embedded
+
+from bridge.link import LARGEST, LATEST, Attempt, StepdLink, attempt_of, events_of, step_secret
+from slurmk import wire
+from slurmk.core.events import BatchEnded, Event, JobStarted, StepEnded, StepStarted
+from slurmk.stepd import messages
+
+SECRET = bytes(range(16))
+STEP = {"step": 0, "name": "x", "start_time": 1, "nodes": ["n1"]}
+
+
+def attempt() -> Attempt:
+    return attempt_of(5, 0, SECRET, lambda: b"{}", ["n1"])
+
+
+def test_both_halves_make_the_same_secret_for_srun() -> None:
+    assert step_secret(SECRET) == messages.step_secret(SECRET.hex()) != SECRET.hex()
+
+
+def test_what_srun_holds_does_not_register_a_stepd(tmp_path_factory: pytest.TempPathFactory) -> None:
+    directory = tmp_path_factory.mktemp("k") / "d"
+    directory.mkdir()
+
+    async def story() -> None:
+        async with embedded(directory) as cluster:
+            await cluster.launch("#!/bin/sh\nsleep 300\n", 5, nodes=2)
+            await cluster.until(lambda: cluster.found(JobStarted, 5))
+            secret = dict(cluster.launcher.access(cluster.jobs[5], cluster.files[5].secret))["SLURMK_JOB_SECRET"]
+            assert secret != cluster.files[5].secret.hex()
+            reader, writer = await asyncio.open_unix_connection(next(directory.glob("*.sock")))
+            writer.write(messages.hello("stepd"))
+            challenge = (await messages.read_message(reader))["nonce"]
+            register = {
+                "kind": "register",
+                "job": 5,
+                "restart": 0,
+                "node": "n1",
+                "informed": True,
+                "manager": "tcp:127.0.0.1:1",
+            }
+            writer.write(messages.pack({**register, "proof": messages.proof(secret, challenge, "register")}))
+            assert await asyncio.wait_for(reader.read(), 10) == b""
+            code, out, error = await cluster.srun(5, "echo", "served", tasks=2)
+            assert (code, out) == (0, "served\nserved\n"), error
+            await cluster.release(5)
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("answer", [{"kind": "welcome"}, {"kind": "welcome", "proof": messages.proof("00", "x", "manager")}])
+def test_an_impostor_in_the_place_of_a_step_manager_is_found_out(answer: dict[str, Any], tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(tmp_path / "s"))
+        listening.listen()
+
+        def impostor() -> None:
+            connection, _ = listening.accept()
+            with connection:
+                connection.sendall(messages.pack({"kind": "nonce", "nonce": "ab"}) + messages.pack(answer))
+                while connection.recv(65536):
+                    pass
+
+        threading.Thread(target=impostor, daemon=True).start()
+        with pytest.raises(wire.WireError):
+            messages.dial(f"unix:{tmp_path / 's'}", "srun", {"kind": "step"}, "00ff")
+
+
+def test_numbers_and_texts_of_a_report_are_brought_within_bounds() -> None:
+    step = {**STEP, "name": "a\0b\ud800c\udcff", "start_time": 2**80, "tasks": -1, "cpus": 2**80, "exit_code": 2**80}
+    (event,) = events_of(attempt(), "n1", {"event": "step_started", "step": step}, 1.0)
+    assert isinstance(event, StepStarted)
+    assert event.step.name == "a?b?c\udcff"
+    assert (event.step.start_time, event.step.tasks, event.step.cpus) == (LATEST, 0, LARGEST)
+    (ended,) = events_of(attempt(), "n1", {"event": "batch_ended", "exit_code": 2**40, "usage": {"user_cpu": -5}}, 1.0)
+    assert isinstance(ended, BatchEnded)
+    assert (ended.exit_code, ended.usage.user_cpu) == (0xFFFF, 0)
+
+
+NONSENSE: list[dict[str, Any]] = [
+    {},
+    {"event": "step_started"},
+    {"event": "step_started", "step": {**STEP, "step": 2**80}},
+    {"event": "step_started", "step": {**STEP, "step": -7}},
+    {"event": "step_started", "step": {**STEP, "state": "NONSENSE"}},
+    {"event": "step_started", "step": {**STEP, "start_time": float("inf")}},
+    {"event": "step_started", "step": {**STEP, "cpus_per_task": {"a": 1}}},
+    {"event": "step_ended", "step": {**STEP, "usage": {"user_cpu": "x"}}},
+    {"event": "step_ended", "step": {**STEP, "usage": {"user_cpu": None}}},
+    {"event": "batch_ended", "exit_code": float("nan")},
+]
+
+
+@pytest.mark.parametrize("report", NONSENSE)
+def test_a_report_without_sense_is_acknowledged_and_the_next_is_heard(report: dict[str, Any]) -> None:
+    heard: list[Event] = []
+
+    async def story() -> None:
+        link = StepdLink(lambda: 1.0, lambda attempt, seat: None, lambda attempt, seat: None)
+        link.report = heard.append  # type: ignore[assignment]
+        link.expect(attempt())
+        ours, theirs = socket.socketpair()
+        reader, writer = await asyncio.open_connection(sock=ours)
+        serving = asyncio.create_task(link.attach(*await asyncio.open_connection(sock=theirs), "1 stepd"))
+        challenge = (await messages.read_message(reader))["nonce"]
+        proof = messages.proof(SECRET.hex(), challenge, "register")
+        register = {"kind": "register", "job": 5, "restart": 0, "node": "n1", "informed": True, "proof": proof}
+        writer.write(messages.pack(register))
+        for number, each in enumerate((report, {"event": "step_ended", "step": STEP}), 1):
+            frame = json.dumps({**each, "kind": "report", "id": number}).encode()
+            writer.write(wire.encode(wire.MESSAGE, frame))
+            assert await asyncio.wait_for(messages.read_message(reader), 5) == {"kind": "ack", "id": number}
+        writer.close()
+        await serving
+
+    asyncio.run(story())
+    assert [type(event) for event in heard] == [StepEnded]
