@@ -194,9 +194,12 @@ def find_keyword(typed: str) -> Keyword | None:
 
 
 async def _show(session: Session, arguments: Sequence[str]) -> int:
-    entity = arguments[0].lower()
-    rest = list(arguments[1:])
-    if entity in ("j", "jo", "job", "jobs") or (len(entity) >= 2 and "steps".startswith(entity)):
+    word, equals, value = arguments[0].partition("=")
+    entity = word.lower()
+    rest = [value, *arguments[1:]] if equals else list(arguments[1:])
+    if (entity and ("jobs".startswith(entity) or "jobid".startswith(entity))) or (
+        len(entity) >= 2 and "steps".startswith(entity)
+    ):
         if len(rest) > 1:
             return session.say("too many arguments for keyword:show\n")
         name = rest[0] if rest else None

@@ -90,6 +90,8 @@ JobId=1 JobName=hhscript
 def test_show_a_held_job(controller: FakeController) -> None:
     controller.submit(hold=True, account="phys")
     assert run_command(controller, "scontrol", "show", "job", "1").out == HELD
+    for words in (["jobid", "1"], ["job=1"], ["JobId=1"]):
+        assert run_command(controller, "scontrol", "show", *words).out == HELD
     joined = run_command(controller, "scontrol", "-o", "show", "job", "1").out
     assert joined == " ".join(line.strip() for line in HELD.strip().splitlines()) + "\n"
 
