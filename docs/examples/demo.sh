@@ -4,7 +4,7 @@
 set -euo pipefail
 
 examples=$(cd "$(dirname "$0")" && pwd)
-slurmk=${SLURMK:-slurmk}
+slurmk=$(realpath "$(command -v "${SLURMK:-slurmk}")")
 directory=$(mktemp -d "${TMPDIR:-/tmp}/slurmk-demo.XXXXXX")
 trap '"$slurmk" down --dir "$directory" --jobs >/dev/null 2>&1 || true; rm -rf "$directory"' EXIT
 
