@@ -26,7 +26,8 @@ def reference() -> Iterator[Side]:
 
 @pytest.fixture(scope="session")
 def slurmk(reference: Side) -> Iterator[Side]:
-    side, directory = slurmk_side(str(Path(reference.environment["SLURM_CONF"]).parent))
+    next_job = int(reference.run("scontrol show config | awk '$1 == \"NEXT_JOB_ID\" { print $3 }'").output)
+    side, directory = slurmk_side(str(Path(reference.environment["SLURM_CONF"]).parent), next_job)
     yield side
     subprocess.run([str(SLURMK), "down", "--jobs", "--dir", str(directory)], check=False, capture_output=True)
     shutil.rmtree(directory.parent, ignore_errors=True)

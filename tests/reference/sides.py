@@ -22,6 +22,10 @@ from pathlib import Path
 SLURMK = Path(sys.executable).parent / "slurmk"
 
 
+ROOM = 9000
+"""How many jobs, with those that ended lately, the reference may know so that a comparison's own find room."""
+
+
 @dataclass(frozen=True)
 class Answer:
     """What one command gave."""
@@ -87,17 +91,37 @@ class Side:
             time.sleep(0.1)
         raise AssertionError(f"{self.name}: {condition}: not within {seconds} s")
 
+    def own(self) -> set[int]:
+        """The unfinished jobs that were submitted through this side: by their ids, or by where they were submitted."""
+        return {job for job, work in self._unfinished() if job in self.jobs or work.startswith(str(self.work))}
+
+    def strangers(self) -> set[int]:
+        """The unfinished jobs of others, who use the reference at the same time."""
+        return {job for job, _ in self._unfinished()} - self.own()
+
+    def quiet(self) -> bool:
+        """Whether nothing but this side's own jobs is there, no node is kept from them, and there is room for more."""
+        if self.strangers() or self.run("sinfo -h -N -o %t -t down,drain,maint,resv,fail").output:
+            return False
+        return int(self.run("squeue -h -t all -r -o x | wc -l").output) < ROOM
+
     def clear(self) -> None:
-        """End every job and forget the ids seen so far."""
-        self.run("scancel --quiet $(squeue -h -o %A -t PD,R,S,CF | sort -u) 2>/dev/null")
-        self.wait('[ -z "$(squeue -h -t PD,R,CG,S,CF)" ]')
-        self.wait('[ "$(sinfo -h -o %D -t idle -p debug | head -1)" = 8 ]')
+        """End the jobs that were submitted through this side and forget the ids seen so far."""
+        own = self.own()
+        for job in own:
+            self.run(f"scancel --quiet {job}")
+        self.wait(f'[ -z "$(squeue -h -j {",".join(map(str, own))} -t PD,R,CG,S,CF 2>/dev/null)" ]' if own else "true")
         self.jobs.clear()
         for entry in self.work.iterdir():
             shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
 
+    def _unfinished(self) -> list[tuple[int, str]]:
+        rows = self.run("squeue -h -a -t PD,R,CG,S,CF -o '%A|%Z'").output.splitlines()
+        return [(int(job), work) for job, _, work in (row.partition("|") for row in rows) if job.isdigit()]
+
 
 TIMES = (
+    (re.compile(r"\b[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d 20\d\d\b"), "<date>"),
     (re.compile(r"\b20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\b"), "<time>"),
     (re.compile(r"\bs[0-9A-Z]{13}\b"), "<sluid>"),
     (re.compile(r"slurm 26\.05\.\d+( \(slurmk [\d.]+\))?"), "<version>"),
@@ -165,13 +189,19 @@ def reference_side(script: str) -> Side:
     return Side("reference", _plain(environment), _work())
 
 
-def slurmk_side(configuration: str) -> tuple[Side, Path]:
-    """slurmk on an embedded cluster of the same configuration; the side and its state directory."""
+def slurmk_side(configuration: str, first_job: int = 1) -> tuple[Side, Path]:
+    """slurmk on an embedded cluster of the same configuration; the side and its state directory.
+
+    With the reference's next job id as ``first_job``, job ids take the same room in every column.
+    """
     root = Path(tempfile.mkdtemp(prefix="slurmk-"))
     root.chmod(0o755)
     directory = root / "d"
+    shutil.copytree(configuration, root / "etc")
+    with (root / "etc" / "slurm.conf").open("a") as file:
+        file.write(f"FirstJobId={first_job}\n")
     subprocess.run(
-        [str(SLURMK), "up", "--detach", "--conf", configuration, "--dir", str(directory)], check=True, capture_output=True
+        [str(SLURMK), "up", "--detach", "--conf", str(root / "etc"), "--dir", str(directory)], check=True, capture_output=True
     )
     exports = subprocess.run([str(SLURMK), "env", "--dir", str(directory)], capture_output=True, text=True, check=True).stdout
     shell = subprocess.run(["bash", "-c", exports + "\nenv -0"], capture_output=True, text=True, check=True).stdout
