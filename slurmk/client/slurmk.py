@@ -151,9 +151,14 @@ def up_detached(directory: Path, options: "List[str]") -> int:
         process = start(directory, options, file.fileno())
     put_in_place(directory)
     ready = wait_until_ready(process, directory)
-    sys.stderr.write(said.read_text(errors="replace"))
+    text = said.read_text(errors="replace")
+    sys.stderr.write(text)
     if not ready:
-        return process.poll() or 1
+        code = process.poll()
+        if code is not None and not text:
+            full = not os.statvfs(directory).f_bavail
+            complain("the controller ended at once (code %d) in %s%s" % (code, directory, ": the disk is full" if full else ""))
+        return code or 1
     print("slurmk: the cluster in %s is up" % directory)
     return 0
 
@@ -249,10 +254,28 @@ def down(directory: Path, end_jobs: bool) -> int:
     """Stop the controller and wait until it has gone."""
     answer = ask(directory, [b"down", b"--jobs"] if end_jobs else [b"down"])
     if answer is None:
+        if is_locked(directory):
+            return complain(
+                "a controller runs in %s but does not answer; see %s" % (directory, directory / "log" / "controller.log")
+            )
         print("slurmk: no cluster is up in %s" % directory)
         return 0
     code = tell(answer)
     return code or wait_until_gone(directory)
+
+
+def is_locked(directory: Path) -> bool:
+    """True while a controller lives there, whether it answers or not."""
+    import fcntl
+
+    try:
+        with open(directory / "controller.lock", encoding="ascii") as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def wait_until_gone(directory: Path) -> int:

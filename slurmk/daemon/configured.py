@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from pathlib import Path
 
 from slurmk.model.configuration import load_site, machine_site
@@ -22,11 +24,15 @@ def find_site(configuration: Path | None, nodes: int | None) -> Site:
 
 
 def read(path: str) -> str | None:
-    """A configuration file's text, None when there is none."""
+    """A configuration file's text, None when there is none. Raises OSError, for devices and pipes as well."""
     try:
-        return Path(path).read_text(encoding="utf-8", errors="surrogateescape")
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):
         return None
+    with open(descriptor, encoding="utf-8", errors="surrogateescape") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", path)
+        return file.read()
 
 
 def machine_memory() -> int:

@@ -200,6 +200,8 @@ class Connection(asyncio.Protocol):
         version, _, role = payload.decode("ascii", "replace").partition(" ")
         if not version.isdigit() or int(version) < wire.OLDEST or not role.isprintable() or not role:
             raise wire.WireError("the peer speaks another version of slurmk's protocol")
+        if role == "stepd" and self._peer.user_id not in (0, os.geteuid()):
+            raise wire.WireError("stepds run as the controller's user")
         self._role = role
         if role == "stepd":
             self._hand_over(payload.decode("ascii", "replace"))

@@ -45,6 +45,9 @@ SOCKET = "slurmk.sock"
 SPARE_FILES = 256
 """File descriptors that connections leave to everything else."""
 
+GUARD_SECONDS = 1.0
+"""How often the socket's file is looked for."""
+
 SWITCH_SECONDS = 0.001
 """How long the planner's thread may keep the event loop from running."""
 
@@ -186,6 +189,7 @@ class Daemon:
         self.engine.start()
         await self._take_up_jobs()  # before the first stepd comes back: one that is not known ends its job
         self.server = await loop.create_unix_server(self.doorkeeper.connection, sock=listening, backlog=1024)
+        self._guarding = loop.create_task(self._guard_socket())
         self.timers.start()
         self.planning.start()
         self.planning.wake()
@@ -203,11 +207,25 @@ class Daemon:
             elif job.flags & JobFlag.COMPLETING and job.allocation is not None:
                 self.launching.perform(Terminate(job.job_id, job.restarts, self._site.kill_wait, job.allocation.nodes))
 
+    async def _guard_socket(self) -> None:
+        """Listen at a new socket when somebody removed the file of the old one."""
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(GUARD_SECONDS)
+            if self.socket_path.exists():
+                continue
+            with contextlib.suppress(OSError):
+                listening = listen(self.socket_path)
+                log.warning("%s was removed; listening there again", self.socket_path)
+                self.server.close()
+                self.server = await loop.create_unix_server(self.doorkeeper.connection, sock=listening, backlog=1024)
+
     async def _stop(self) -> None:
         log.info("stopping%s", " and ending all jobs" if self._end_jobs else "; jobs go on")
         await self.planning.stop()
         if self._end_jobs:
             await self._cancel_all()  # while stepds that are away can still call
+        self._guarding.cancel()
         self.server.close()
         self.timers.stop()
         await self.doorkeeper.close()

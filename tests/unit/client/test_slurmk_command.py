@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -30,6 +31,14 @@ def test_no_cluster_there(tmp_path: Path, command: str) -> None:
     done = run(command, "--dir", tmp_path)
     assert "no cluster is up" in done.stdout + done.stderr
     assert done.returncode == {"status": 1, "down": 0, "env": 0}[command]
+
+
+def test_down_tells_of_a_controller_that_does_not_answer(tmp_path: Path) -> None:
+    with open(tmp_path / "controller.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = run("down", "--dir", tmp_path)
+    assert "does not answer" in done.stderr
+    assert done.returncode == 1
 
 
 def test_environment_is_quoted_for_the_shell(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from slurmk.commands.call import Call, Output, Unreadable
 from slurmk.core.events import Caller
 from slurmk.daemon import connection as connection_module
 from slurmk.daemon.connection import Doorkeeper, listen
+from slurmk.daemon.identity import Peer
 
 
 async def answer(call: Call, output: Output) -> int:
@@ -348,3 +349,15 @@ def test_socket_is_for_everyone_and_may_have_a_long_path(tmp_path: Path) -> None
     again = listen(folder / "s")
     assert again.family is socket.AF_UNIX
     again.close()
+
+
+def test_stepds_of_other_users_are_not_heard(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("slurmk.daemon.connection.peer_of", lambda connection: Peer(1, os.geteuid() + 77, 1))
+
+    async def test(server: Server) -> None:
+        attached.clear()
+        assert b"controller's user" in await server.ask(wire.encode(wire.HELLO, b"1 stepd") + b"more")
+        assert not attached
+        await server.serves()
+
+    with_server(test, path)

@@ -20,6 +20,7 @@ from slurmk.client import slurmk
 from slurmk.core.effects import Accepted, Refused
 from slurmk.core.errors import Errno
 from slurmk.core.events import BatchEnded, Caller, JobSelection, JobStarted, Kill, KillFlag, NodesReleased, Submission, Submit
+from slurmk.daemon import configured
 from slurmk.daemon.controller import Daemon
 from slurmk.model.job import Credentials, Job, JobRequest
 from slurmk.model.node import Node, Partition
@@ -348,3 +349,26 @@ def test_only_operators_may_have_the_configuration_read_again(tmp_path: Path) ->
             assert list(daemon.machine.partitions) == ["debug"]
 
     run(story)
+
+
+def test_a_socket_that_was_removed_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("slurmk.daemon.controller.GUARD_SECONDS", 0.05)
+
+    async def story() -> None:
+        async with up(tmp_path) as (daemon, _):
+            daemon.socket_path.unlink()
+            await until(daemon.socket_path.exists)
+            await asyncio.sleep(0.02)
+            _, writer = await asyncio.open_unix_connection(str(daemon.socket_path))
+            writer.close()
+        assert not daemon.socket_path.exists()
+
+    run(story)
+
+
+def test_configuration_is_read_from_files_alone(tmp_path: Path) -> None:
+    assert configured.read(str(tmp_path / "none")) is None
+    os.mkfifo(tmp_path / "pipe")
+    for path in ("/dev/zero", str(tmp_path / "pipe")):
+        with pytest.raises(OSError, match="not a regular file"):
+            configured.read(path)
