@@ -37,6 +37,9 @@ SAMPLE_SECONDS = 5.0
 DRAIN_SECONDS = 3.0
 """How long output of tasks that are gone is waited for, should a process elsewhere hold their pipes."""
 
+LEAVE_SECONDS = 5.0
+"""How long the step manager may take to hear the last of it."""
+
 PIECE = 65536
 
 
@@ -88,7 +91,7 @@ class Keeper:
         self._end_descendants()
         self._drain()
         self.manager.message({"kind": "done", "usage": self._usage()})
-        self._flush(5.0)
+        self._leave()
 
     # ---------------------------------------------------------------- start
 
@@ -183,7 +186,7 @@ class Keeper:
         processes.send_signal(processes.descendants(os.getpid()), signal.SIGKILL)
         self.manager.message({"kind": "failed", "text": error.strerror, "errno": error.errno or 1})
         self._end_descendants()
-        self._flush(5.0)
+        self._leave()
 
     # ---------------------------------------------------------------- while tasks run
 
@@ -392,13 +395,16 @@ class Keeper:
             poll.register(descriptor, select.POLLIN)
         return any(event & select.POLLIN for _, event in poll.poll(0))
 
-    def _flush(self, seconds: float) -> None:
-        end = time.monotonic() + seconds
+    def _leave(self) -> None:
+        """See to it that what was said last arrives."""
+        end = time.monotonic() + LEAVE_SECONDS
         while self.manager.waiting and not self.manager.closed and time.monotonic() < end:
             poll = select.poll()
             poll.register(self.manager, select.POLLOUT)
             poll.poll(200)
             self.manager.flush()
+        if not self.manager.closed:
+            self.manager.finish(LEAVE_SECONDS)
 
     def _usage(self) -> Sequence[Mapping[str, Any]]:
         return [{"rank": task.rank, "node": self.specification["node"], "measures": task.measures} for task in self.tasks]

@@ -40,6 +40,9 @@ PEER_SECONDS = 60.0
 
 REGISTER_SECONDS = 30.0
 
+LEAVE_SECONDS = 10.0
+"""How long an srun that was told the end may take to go."""
+
 KILLED = signal.SIGKILL.value
 """Wait status of a task whose keeper went away."""
 
@@ -203,6 +206,7 @@ class StepManager:
                 if not writer.is_closing():
                     writer.write(messages.pack({"kind": "returned"}))
                 self.node.allocation_returned(status)
+        await _hear_out(reader, writer)
 
     async def _create(self, opening: Message, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Optional[Step]:
         """Lay the step out, waiting for resources where that helps; None when it is refused."""
@@ -277,6 +281,7 @@ class StepManager:
                 timer.cancel()
             self._end(step)
         following.cancel()
+        await asyncio.wait([following])
         step.tell({"kind": "ended", "state": step.state})
         if step.writer is not None:
             with contextlib.suppress(OSError):
@@ -489,6 +494,20 @@ class StepManager:
             delay = 60 if step.request.get("signal_delay") is None else int(step.request["signal_delay"])
             number = int(step.request["signal"])
             step.timers.append(loop.call_later(max(0.0, seconds - delay), lambda: self._signal_step(step, number)))
+
+
+async def _hear_out(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Say no more, and pass over what srun still sends until it goes: closing with something unread would lose what was
+    said last."""
+
+    async def pass_over() -> None:
+        await writer.drain()
+        writer.write_eof()
+        while await reader.read(65536):
+            pass
+
+    with contextlib.suppress(OSError, asyncio.TimeoutError):
+        await asyncio.wait_for(pass_over(), LEAVE_SECONDS)
 
 
 def _refuse(writer: asyncio.StreamWriter, text: str) -> Optional[Step]:

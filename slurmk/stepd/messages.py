@@ -12,7 +12,9 @@ import collections
 import hmac
 import json
 import os
+import select
 import socket
+import time
 
 from slurmk import wire
 
@@ -108,6 +110,7 @@ class Channel:
         connection.setblocking(False)
         self.socket = connection
         self.closed = False
+        self._deaf = False  # the peer takes no more; what it said before that is still to be read
         self._frames = Frames()
         self._outgoing: Deque[memoryview] = collections.deque()
         self.waiting = 0
@@ -122,7 +125,7 @@ class Channel:
 
     def send(self, frame: bytes) -> None:
         """Queue a frame and send what the kernel takes."""
-        if self.closed:
+        if self.closed or self._deaf:
             return
         self._outgoing.append(memoryview(frame))
         self.waiting += len(frame)
@@ -144,7 +147,21 @@ class Channel:
         except (BlockingIOError, InterruptedError):
             return
         except OSError:
-            self.close()
+            self._deaf = True
+            self._outgoing.clear()
+            self.waiting = 0
+
+    def finish(self, seconds: float) -> None:
+        """Send no more, and pass over what comes until the peer closes: closing with something unread would make the peer
+        lose what was sent last."""
+        end = time.monotonic() + seconds
+        try:
+            self.socket.shutdown(socket.SHUT_WR)
+        except OSError:
+            return
+        while not self.closed and time.monotonic() < end:
+            select.select([self.socket], [], [], max(0.0, end - time.monotonic()))
+            self.receive()
 
     def receive(self) -> List[Tuple[int, bytes]]:
         """Frames that have arrived; sets ``closed`` at the end of the connection or on garbage."""

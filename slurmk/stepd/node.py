@@ -306,6 +306,9 @@ class Node:
                     measured = message["usage"]
         except (asyncio.IncompleteReadError, OSError, wire.WireError, ValueError):
             pass
+        finally:
+            if batch.writer is not None:
+                batch.writer.close()
         self._batch = None
         self._batch_over(signal.SIGKILL if self._batch_status is None else self._batch_status, usage.total(measured))
 

@@ -155,7 +155,13 @@ class Srun:
                 },
                 self.secret,
             )
-        except (OSError, wire.WireError) as error:
+        except (ConnectionRefusedError, FileNotFoundError):  # a step manager listens for as long as its job lives
+            cause = "Job/step already completing or completed"
+            raise Failure("Unable to create step for job %s: %s" % (self.request.get("job_id"), cause)) from None
+        except OSError as error:
+            cause = error.strerror or str(error)
+            raise Failure("Unable to create step for job %s: %s" % (self.request.get("job_id"), cause)) from None
+        except wire.WireError as error:
             raise Failure("Unable to create step for job %s: %s" % (self.request.get("job_id"), error)) from None
         self.channel = messages.Channel(connection)
         try:

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import os
 import resource
+import signal
 
 from slurmk.stepd import texts
 from slurmk.stepd.processes import Identity, reset_signals
@@ -40,8 +41,11 @@ def start(
     nice: int = 0,
 ) -> int:
     """Fork and execute; the process id. A program that cannot be executed ends with the errno as its exit code, and says so."""
+    # this process ignores signals that end programs: what reaches the child before it does not is kept for it
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     process = os.fork()
     if process:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
         return process
     code = 1
     try:

@@ -9,7 +9,7 @@ import os
 import pwd
 import secrets
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -34,6 +34,7 @@ class Cluster:
     events: list[Event] = field(default_factory=list)
     jobs: dict[int, Job] = field(default_factory=dict)
     files: dict[int, JobFiles] = field(default_factory=dict)
+    never_launched: frozenset[tuple[int, int]] = frozenset()
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def report(self, event: Event) -> None:
@@ -186,16 +187,18 @@ def make_job(
 
 
 @contextlib.asynccontextmanager
-async def embedded(directory: Path, events: list[Event] | None = None) -> AsyncIterator[Cluster]:
-    """A launcher that listens on a socket in ``directory``; its jobs are ended with it."""
+async def embedded(directory: Path, jobs: Iterable[Job] = ()) -> AsyncIterator[Cluster]:
+    """A launcher that listens on a socket in ``directory``; its jobs are ended with it. ``jobs`` are those that an earlier
+    one had started: they are taken up before their stepds can call, as the controller does."""
     work = directory.parent / "work"
     work.mkdir(exist_ok=True)
     path = directory / "slurmk.sock"
     path.unlink(missing_ok=True)
     launcher = LocalLauncher(SITE, directory, str(path))
     cluster = Cluster(launcher, work)
+    await launcher.start(cluster.report)
+    cluster.never_launched = await launcher.recover(jobs)
     async with serving(cluster, path):
-        await launcher.start(cluster.report)
         try:
             yield cluster
         finally:

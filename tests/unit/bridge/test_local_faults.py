@@ -8,6 +8,7 @@ import shutil
 import signal
 import socket
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -42,9 +43,9 @@ def test_jobs_go_on_without_the_controller_and_their_ends_arrive_later(directory
 
     async def second_life(before: Cluster) -> None:
         await asyncio.sleep(0.8)
-        async with embedded(directory) as cluster:
+        async with embedded(directory, before.jobs.values()) as cluster:
             cluster.jobs, cluster.files = before.jobs, before.files
-            assert await cluster.launcher.recover(before.jobs.values()) == frozenset()
+            assert cluster.never_launched == frozenset()
             assert (await cluster.ended(5)).exit_code == 7 << 8
             await cluster.release(5)
             assert (cluster.work / "slurm-5.out").read_text() == "done\n"
@@ -80,11 +81,9 @@ def test_what_was_never_launched_is_said_and_what_belongs_to_no_job_ends(directo
 
     async def second_life(before: Cluster) -> None:
         pid = stepd_of(before)
-        async with embedded(directory) as cluster:
-            from dataclasses import replace
-
-            other = replace(before.jobs[5], job_id=9)
-            assert await cluster.launcher.recover([other]) == frozenset({(9, 0)})
+        other = replace(before.jobs[5], job_id=9)
+        async with embedded(directory, [other]) as cluster:
+            assert cluster.never_launched == frozenset({(9, 0)})
             await cluster.until(lambda: not Path(f"/proc/{pid}").exists())
             await cluster.until(lambda: not (directory / "jobs" / "5.0").exists())
 
@@ -123,8 +122,7 @@ def test_a_stepd_that_dies_while_the_controller_is_away(directory: Path) -> None
         await asyncio.sleep(0.7)
         for job_id in (5, 6):
             os.kill(stepd_of(before, job_id=job_id), signal.SIGKILL)
-        async with embedded(directory) as cluster:
-            await cluster.launcher.recover(before.jobs.values())
+        async with embedded(directory, before.jobs.values()) as cluster:
             await cluster.until(lambda: cluster.found(NodeFailed, 5), 5)
             assert (await cluster.ended(6)).exit_code == 5 << 8
             await cluster.launcher.terminate(6, 0, 1, ("n1",))
