@@ -369,6 +369,7 @@ def test_a_socket_that_was_removed_is_made_again(tmp_path: Path, monkeypatch: py
 def test_configuration_is_read_from_files_alone(tmp_path: Path) -> None:
     assert configured.read(str(tmp_path / "none")) is None
     os.mkfifo(tmp_path / "pipe")
-    for path in ("/dev/zero", str(tmp_path / "pipe")):
-        with pytest.raises(OSError, match="not a regular file"):
+    for path in ("/dev/zero", str(tmp_path / "pipe"), str(tmp_path)):
+        with pytest.raises(OSError, match="not a regular file") as fault:
             configured.read(path)
+        assert fault.value.filename == path
