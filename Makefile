@@ -13,6 +13,7 @@ setup: $(VENV)/.ready ## make .venv with everything that slurmk and its tests ne
 
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "slurmk needs Python 3.11 or newer; name one with PYTHON=")'
+	@echo 'setting up $(VENV) (about a minute, once)'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
@@ -33,7 +34,7 @@ bench: setup ## measure, against a reference Slurm on this machine where there i
 	$(BIN)/python -m tests.benchmarks
 
 shell: setup ## a shell in which sbatch, squeue and the others talk to an embedded cluster
-	@$(BIN)/slurmk shell
+	@$(BIN)/slurmk shell || true
 
 clean: ## remove what setup made
 	rm -rf $(VENV) build *.egg-info

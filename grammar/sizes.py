@@ -32,7 +32,8 @@ def parse_printed_memory(text: str) -> int:
         return parse_memory(text)
     fraction = match[2] or ""
     scaled = int(match[1] + fraction) << 10 * _UNITS.index(match[3])
-    return scaled // (1024 * 10 ** len(fraction))
+    divisor: int = 1024 * 10 ** len(fraction)
+    return scaled // divisor
 
 
 def format_memory(mib: int) -> str:

@@ -93,7 +93,7 @@ Command = Callable[[Session, Sequence[str]], Awaitable[int]]
 async def run(call: Call, controller: Controller, output: Output) -> int:
     """Answer one scontrol. The exit code is 1 after any error."""
     try:
-        given, operands = parse_arguments("scontrol", OPTIONS, call.arguments, stop_at_operand=True)
+        given, operands = parse_arguments("scontrol", OPTIONS, call.arguments)
     except GrammarError as error:
         output.error(f'{error}\nTry "scontrol --help" for more information\n')
         return 1
