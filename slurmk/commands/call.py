@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from bridge.launcher import JobFiles
+from slurmk import SLURM_VERSION, __version__
 from slurmk.core.effects import Accepted, Refused
 from slurmk.core.events import Caller, Event, Submit
 from slurmk.model.job import Job
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from slurmk.core.machine import Machine
     from slurmk.planner.snapshot import Outlook
 
-VERSION_TEXT = "slurm 26.05.5 (slurmk 0.1.0)"
+VERSION_TEXT = f"slurm {SLURM_VERSION} (slurmk {__version__})"
 """What ``--version`` prints: clients read the first number."""
 
 
@@ -40,6 +41,7 @@ class Call:
     session_id: int = 0
     process_id: int = 0
     columns: int | None = None
+    limits: str = ""  # its soft limits, from sbatch alone: NOFILE=1024,CPU=unlimited
     terminals: str = ""  # which of 0, 1, 2 are terminals
     raw_environment: bytes = field(default=b"", repr=False)
 

@@ -66,6 +66,13 @@ def tasks_text(tasks: tuple[range, ...], maximum_running: int, length: int) -> s
     return f"{text}%{maximum_running}" if maximum_running else text
 
 
+def _without_steps(tasks: tuple[range, ...]) -> tuple[range, ...]:
+    """The same elements; only neighbours share a range."""
+    return tuple(
+        part for task in tasks for part in ([task] if task.step == 1 else [range(number, number + 1) for number in task])
+    )
+
+
 def exit_code_text(status: int) -> str:
     """A wait(2) status as ``code:signal``."""
     signal = status & 0x7F
@@ -106,15 +113,19 @@ def raw_array_id(job: Job) -> str:
 
 
 class JobText:
-    """Values of jobs at one moment. ``tasks_length`` is SLURM_BITSTR_LEN if the caller has set it (0: no limit)."""
+    """Values of jobs at one moment. ``tasks_length`` is SLURM_BITSTR_LEN if the caller has set it (0: no limit);
+    ``bare_tasks`` leaves steps and how many may run at once out of an array's id."""
 
-    def __init__(self, machine: Machine, now: float, *, convert: bool = True, tasks_length: int | None = None) -> None:
+    def __init__(
+        self, machine: Machine, now: float, *, convert: bool = True, tasks_length: int | None = None, bare_tasks: bool = False
+    ) -> None:
         self.machine = machine
         self.site = machine.site
         self.now = int(now)
         self._memory = format_memory if convert else self._memory_plain
         self._length = TASKS_LENGTH if tasks_length is None else tasks_length
         self._id_length = ID_LENGTH if tasks_length is None else None
+        self._bare_tasks = bare_tasks
         self._cpus_of_node: dict[str, int] = {}
         self._requests = Requests(machine.site, machine.partitions)
 
@@ -128,6 +139,8 @@ class JobText:
         """``12``, ``12_3``, ``12_[0-9%2]``, ``12+1``, as %i prints it."""
         if job.array_tasks:
             tasks = tasks_text(job.array_tasks, job.array_maximum_running, self._length)
+            if self._bare_tasks:
+                tasks = tasks_text(_without_steps(job.array_tasks), 0, self._length)
             return f"{job.array_job_id}_[{tasks}]"[: self._id_length]
         return raw_array_id(job) if job.array_job_id or job.het_job_id else str(job.job_id)
 

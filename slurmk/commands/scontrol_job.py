@@ -136,7 +136,8 @@ def _places(text: JobText, job: Job) -> Iterator[str]:
 def _node_range(text: JobText, job: Job) -> str:
     count = text.node_count(job)
     request = job.request
-    if not job.pending or not (request.maximum_nodes or job.array_job_id or request.tasks_per_node):
+    said = request.nodes or request.tasks or request.required_nodes or request.hold
+    if not job.pending or not ((said and request.maximum_nodes) or request.tasks_per_node):
         return str(count)
     return f"{count}-{count if gres_nodes(request) else max(count, request.maximum_nodes or 0)}"
 
@@ -417,7 +418,7 @@ async def show_step(
         if selection.step_id is None or step.step_id == selection.step_id
     ]
     if not rows:
-        output.error(f"Job step {name}{'' if '.' in name else '.'} not found\n")
+        output.write(f"Job step {name}{'' if '.' in name else '.'} not found\n")
         return 1
     _print_steps(output, rows, details, one_line)
     return 0

@@ -116,7 +116,7 @@ STATES: dict[str, Matcher] = {
     "unknown": _base(NodeState.UNKNOWN),
     "down": _base(NodeState.DOWN),
     "idle": _base(NodeState.IDLE),
-    "allocated": _base(NodeState.ALLOCATED),
+    "allocated": lambda view: view.condition.base in (NodeState.ALLOCATED, NodeState.MIXED),
     "mixed": _base(NodeState.MIXED),
     "future": _base(NodeState.FUTURE),
     "drain": _flag(NodeFlag.DRAIN),
@@ -321,7 +321,7 @@ def _print_once(call: Call, controller: Controller, output: Output, request: Req
     if request.has("reservation"):
         output.write("No reservations in the system\n")
         return
-    if request.has("long") or (request.iterate and request.has("verbose")):
+    if (request.has("long") and not request.has("noheader")) or (request.iterate and request.has("verbose")):
         output.write(time.strftime("%a %b %d %H:%M:%S %Y", time.localtime(controller.now())) + "\n")
     machine = controller.machine
     partitions = _partitions(call, controller, request)

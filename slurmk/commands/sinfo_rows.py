@@ -297,7 +297,7 @@ FIELDS: tuple[RowField, ...] = (
     _field("", "Comment", "COMMENT", _same(lambda view: view.node.comment or None)),
     _field("", "Extra", "EXTRA", _same(lambda view: view.node.extra or None)),
     _field("", "GresUsed", "GRES_USED", _same(lambda view: view.gres_used)),
-    _field("", "Port", "PORT", _same(lambda view: str(view.node.port), "0")),
+    _field("", "Port", "PORT", {"value": _first(lambda view: str(view.node.port), "0")}),
     _field("", "StateComplete", "STATECOMPLETE", _same(lambda view: view.condition.full.lower(), "n/a")),
 )
 """Every field of sinfo."""

@@ -560,7 +560,13 @@ async def _answer(call: Call, controller: Controller, output: Output, request: R
 
 async def _print_once(call: Call, controller: Controller, output: Output, request: Request) -> None:
     now = controller.now()
-    text = JobText(controller.machine, now, convert=request.convert, tasks_length=request.tasks_length)
+    text = JobText(
+        controller.machine,
+        now,
+        convert=request.convert,
+        tasks_length=request.tasks_length,
+        bare_tasks=request.only_state,
+    )
     if request.jobs is not None and len(request.jobs) == 1 and not _exists(controller, request.jobs[0].job_id):
         raise Failure("slurm_load_jobs error: Invalid job id specified\n")
     for cluster in request.clusters:

@@ -12,7 +12,7 @@ HELD = (
     "sbatch -J waits -d afterany:{0} --wrap 'sleep 1'",
 )
 RUNNING = ("sbatch -J runs -N 2 -n 4 -t 5 --gres=gpu:1 --wrap 'for i in $(seq 60); do sleep 1; done'",)
-RUNS = '[ "$(squeue -h -t R -n runs)" ]'
+RUNS = '[ "$(squeue -h -j {0} -o %t)" = R ]'
 CHANGING = (r"(Priority|AllocNode:Sid|SecsPreSuspend|Scheduler|SubmitLine|RunTime|LastSchedEval)=\S+.*",)
 
 _ALONE = (

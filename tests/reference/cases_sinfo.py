@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from sides import Case
 
-HOST = (r"CPULoad=\S+", r"FreeMem=\S+", r"LastBusyTime=\S+", r"BootTime=\S+", r"SlurmdStartTime=\S+", r" Version=\S+")
+HOST = (r"CPULoad=\S+", r"FreeMem=\S+", r"LastBusyTime=\S+", r"BootTime=\S+", r"SlurmdStartTime=\S+")
 """What depends on the machine and on when each side was started."""
 
 CONFIG = (
     r"(?m)^(Configuration data|BOOT_TIME|NEXT_JOB_ID|MaxDBDMsgs) .*$",
-    r"(?m)^SLURM_VERSION .*$",
+    r"(?m)^(SLURM_VERSION|SLURM_CONF|FirstJobId) .*$",
 )
 
 IDLE = (

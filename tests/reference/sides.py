@@ -47,6 +47,7 @@ class Side:
     environment: Mapping[str, str]
     work: Path
     jobs: list[int] = field(default_factory=list)
+    seen: set[int] = field(default_factory=set)
 
     def run(
         self,
@@ -80,6 +81,7 @@ class Side:
             number = int(next(group for group in match.groups() if group))
             if number not in self.jobs:
                 self.jobs.append(number)
+                self.seen.add(number)
         return Answer(command, done.returncode, output, errors)
 
     def wait(self, condition: str, seconds: float = 30) -> None:
@@ -93,7 +95,7 @@ class Side:
 
     def own(self) -> set[int]:
         """The unfinished jobs that were submitted through this side: by their ids, or by where they were submitted."""
-        return {job for job, work in self._unfinished() if job in self.jobs or work.startswith(str(self.work))}
+        return {job for job, work in self._unfinished() if job in self.seen or work.startswith(str(self.work))}
 
     def strangers(self) -> set[int]:
         """The unfinished jobs of others, who use the reference at the same time."""
@@ -112,6 +114,7 @@ class Side:
             self.run(f"scancel --quiet {job}")
         self.wait(f'[ -z "$(squeue -h -j {",".join(map(str, own))} -t PD,R,CG,S,CF 2>/dev/null)" ]' if own else "true")
         self.jobs.clear()
+        self.seen.clear()
         for entry in self.work.iterdir():
             shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
 
@@ -142,7 +145,7 @@ def normalised(side: Side, text: str) -> str:
 class Case:
     """One comparison. ``setup`` makes the situation (its answers are not compared), ``until`` is a shell condition that
     tells when it is there, ``command`` is compared. ``differs`` is the reason of a difference on purpose; ``ignore`` are
-    regular expressions whose matches are blanked on both sides."""
+    regular expressions whose matches are blanked on both sides; ``title`` is shown instead of a long command."""
 
     command: str
     setup: tuple[str, ...] = ()
@@ -152,15 +155,20 @@ class Case:
     differs: str = ""
     ignore: tuple[str, ...] = ()
     files: Mapping[str, str] = field(default_factory=dict)
+    title: str = ""
 
     @property
     def name(self) -> str:
-        return " ".join(self.command.split())[:90]
+        return self.title or self.command
 
 
 def answers(side: Side, cases: Iterable[Case]) -> list[str]:
-    """What a side says to cases that share one situation (that of the first), as normalised text."""
+    """What a side says to cases that share one situation (that of the first), as normalised text.
+
+    A case's own jobs are forgotten with it, so that one that differs does not renumber those of all the others.
+    """
     said = []
+    situation = list(side.jobs)
     for case in cases:
         for path, content in case.files.items():
             (side.work / path).write_text(content)
@@ -169,6 +177,7 @@ def answers(side: Side, cases: Iterable[Case]) -> list[str]:
         for pattern in case.ignore:
             text = re.sub(pattern, "<ignored>", text)
         said.append(text)
+        side.jobs[:] = situation
     return said
 
 

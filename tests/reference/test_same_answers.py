@@ -57,9 +57,9 @@ def compare(sides: tuple[Side, Side], group: list[Case]) -> list[str]:
     for case, expected, actual in zip(group, reference, slurmk, strict=True):
         if case.differs:
             if expected == actual:
-                differences.append(f"$ {case.command}\nno longer differs: {case.differs}")
+                differences.append(f"$ {case.name}\nno longer differs: {case.differs}")
         elif expected != actual:
-            differences.append(f"$ {case.command}\n{difference(expected, actual)}")
+            differences.append(f"$ {case.name}\n{difference(expected, actual)}")
     return differences
 
 

@@ -143,8 +143,6 @@ INVALID = "Invalid job id specified"
         ("show", "too few arguments for keyword:show\n"),
         ("show step 999999", f"scontrol: error: scontrol_print_step: slurm_get_job_steps(999999) failed: {INVALID}\n"),
         ("show step abc", "scontrol: error: scontrol_print_step: slurm_get_job_steps(abc) failed: JobID can not be zero\n"),
-        ("show step 1.0", "Job step 1.0 not found\n"),
-        ("show step 1", "Job step 1. not found\n"),
         ("foo", "invalid keyword: foo\n"),
         ("hol 1", "invalid keyword: hol\n"),
         ("h 1", "invalid keyword: h\n"),
@@ -219,6 +217,13 @@ def test_refusals(controller: FakeController, words: str, error: str) -> None:
     controller.submit(hold=True, array="1-3")
     said = run_command(controller, "scontrol", *words.split())
     assert (said.out, said.err, said.code) == ("", error, 1)
+
+
+@pytest.mark.parametrize(("name", "shown"), [("1.0", "1.0"), ("1", "1.")])
+def test_a_step_that_is_not_there_is_no_error_message(controller: FakeController, name: str, shown: str) -> None:
+    controller.submit(hold=True)
+    said = run_command(controller, "scontrol", "show", "step", name)
+    assert (said.out, said.err, said.code) == (f"Job step {shown} not found\n", "", 1)
 
 
 @pytest.mark.parametrize(
