@@ -25,7 +25,7 @@ from bridge.launcher import Report
 from bridge.link import Attempt, Seat, StepdLink, attempt_of, events_of, read_message, step_secret
 from bridge.local.interpreter import OPTIONS, find_interpreter
 from bridge.local.places import Places
-from slurmk import wire
+from slurmk import SLURM_VERSION, wire
 from slurmk.core.events import Event, KillFlag, NodeFailed, NodesReleased
 from slurmk.model.job import Job, JobFiles
 from slurmk.model.node import Node
@@ -236,6 +236,7 @@ class LocalLauncher:
             slurmd_start_time=now,
             operating_system=f"{system.system} {system.release} {system.version}",
             architecture=system.machine,
+            version=SLURM_VERSION,
         )
 
     # ---------------------------------------------------------------- after a restart
