@@ -71,6 +71,8 @@ def describe(job: Job, files: JobFiles, site: Site, extra: Mapping[str, Any]) ->
         "output": request.standard_output,
         "error": request.standard_error,
         "kill_wait": site.kill_wait,
+        "constrain_memory": site.constrain_memory,
+        "limits": _limits(job.limits),
         "submit_host": job.submit_host,
         "submit_line": job.submit_line,
         "task_prolog": site.task_prolog,
@@ -104,6 +106,12 @@ def end_of(job: Job) -> int | None:
 
 def _text(data: bytes) -> str:
     return data.decode("utf-8", "surrogateescape")
+
+
+def _limits(text: str) -> dict[str, int | None]:
+    """Soft limits by name; None is none."""
+    pairs = (item.partition("=")[::2] for item in text.split(",") if item)
+    return {name: None if value == "unlimited" else int(value) for name, value in pairs}
 
 
 def _share(share: NodeShare, topology: Topology) -> dict[str, Any]:

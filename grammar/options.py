@@ -726,7 +726,6 @@ SUBMISSION: tuple[SubmissionOption, ...] = (
         _propagate,
         commands=("sbatch", "srun"),
         alone="ALL",
-        accepted="limits of the controller's host are used",
     ),
     _row(
         "resv-ports",

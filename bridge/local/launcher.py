@@ -13,6 +13,7 @@ import logging
 import platform
 import shlex
 import socket
+import subprocess
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -35,6 +36,9 @@ log = logging.getLogger(__name__)
 
 WATCH_SECONDS = 0.25
 """How often a stepd that is not connected is looked at."""
+
+GROUPS_SECONDS = 30.0
+"""How long the processes in a dead stepd's control groups may take to die."""
 
 END_SECONDS = 5.0
 """How long ``stop`` waits for jobs that it ends."""
@@ -147,7 +151,7 @@ class LocalLauncher:
             for seat in attempt.seats.values():
                 if not seat.released:
                     self._places.kill(*attempt.key, seat.node)
-                    await asyncio.to_thread(self._places.kill_orphans, *attempt.key, seat.node)
+                    await asyncio.to_thread(self._end_orphans, *attempt.key, seat.node)
 
     # ---------------------------------------------------------------- for the daemon
 
@@ -272,7 +276,7 @@ class LocalLauncher:
         while any(self._places.alive(job_id, restart, node) for node in nodes) and time.monotonic() < end:  # noqa: ASYNC110
             await asyncio.sleep(WATCH_SECONDS)
         for node in nodes:
-            await asyncio.to_thread(self._places.kill_orphans, job_id, restart, node)
+            await asyncio.to_thread(self._end_orphans, job_id, restart, node)
         await asyncio.to_thread(self._places.remove, job_id, restart)
 
     # ---------------------------------------------------------------- stepds that went away
@@ -302,7 +306,7 @@ class LocalLauncher:
             return
         self._dead.add(place)
         seat.writer = None
-        await asyncio.to_thread(self._places.kill_orphans, *place)
+        await asyncio.to_thread(self._end_orphans, *place)
         ended = False
         for message in self._places.reports(*place):
             ended = ended or message.get("event") == "batch_ended"
@@ -320,6 +324,15 @@ class LocalLauncher:
             await self._told(last)
             seat.released = True
             self._forget_if_over(attempt)
+
+    def _end_orphans(self, job_id: int, restart: int, node: str) -> None:
+        """End what a stepd that died left running: all of its control groups, and what bears its mark."""
+        groups = self._places.groups(job_id, restart, node)
+        if groups.exists():
+            command = [self._interpreter, *OPTIONS, str(self.program), "end-groups", str(groups)]
+            with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+                subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=GROUPS_SECONDS, check=False)
+        self._places.kill_orphans(job_id, restart, node)
 
     def _is_gone(self, attempt: Attempt, node: str) -> bool:
         seat = attempt.seats.get(node)

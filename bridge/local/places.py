@@ -91,6 +91,10 @@ class Places:
                     found.append(json.loads(line))
         return found
 
+    def groups(self, job_id: int, restart: int, node: str) -> Path:
+        """The file that names the control groups of a node; there is none where there are no groups."""
+        return self.node(job_id, restart, node) / "groups"
+
     def log(self, job_id: int, restart: int, node: str) -> str:
         """The last of what a stepd wrote to its standard error."""
         with suppress(OSError):

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -88,6 +89,33 @@ static void append_strings(struct bytes *to, int kind, char **strings)
         append(to, *each, strlen(*each) + 1);
 }
 
+static const struct {
+    const char *name;
+    int number;
+} limits[] = {{"CPU", RLIMIT_CPU}, {"FSIZE", RLIMIT_FSIZE}, {"DATA", RLIMIT_DATA}, {"STACK", RLIMIT_STACK},
+              {"CORE", RLIMIT_CORE}, {"RSS", RLIMIT_RSS}, {"NPROC", RLIMIT_NPROC}, {"NOFILE", RLIMIT_NOFILE},
+              {"MEMLOCK", RLIMIT_MEMLOCK}, {"AS", RLIMIT_AS}};
+
+/* The soft limits that a job takes over: limits=CPU=unlimited,NOFILE=1024 */
+static void append_limits(struct bytes *facts)
+{
+    struct rlimit limit;
+    char text[64];
+    int size, found = 0;
+    append(facts, "limits=", 7);
+    for (size_t each = 0; each < sizeof limits / sizeof *limits; each++) {
+        if (getrlimit(limits[each].number, &limit))
+            continue;
+        if (limit.rlim_cur == RLIM_INFINITY)
+            size = snprintf(text, sizeof text, "%s%s=unlimited", found++ ? "," : "", limits[each].name);
+        else
+            size = snprintf(text, sizeof text, "%s%s=%llu", found++ ? "," : "", limits[each].name,
+                            (unsigned long long)limit.rlim_cur);
+        append(facts, text, size);
+    }
+    append(facts, "", 1);
+}
+
 static void append_facts(struct bytes *to)
 {
     struct bytes facts = {0};
@@ -107,6 +135,8 @@ static void append_facts(struct bytes *to)
         size = snprintf(text, sizeof text, "columns=%d%c", window.ws_col, 0);
         append(&facts, text, size);
     }
+    if (!strcmp(command, "sbatch"))
+        append_limits(&facts);
     append_frame(to, FACTS, facts.data, facts.size);
     free(facts.data);
 }

@@ -23,6 +23,7 @@ from slurmk.commands.submission import (
     exported,
     option_variables,
     parse_components,
+    propagated,
     read_export_file,
     read_layers,
     read_node_files,
@@ -33,6 +34,7 @@ from slurmk.core.effects import Accepted, Refused
 from slurmk.core.errors import Errno, SlurmError
 from slurmk.core.events import Submission, Submit
 from slurmk.model.job import Job
+from slurmk.model.site import Site
 from slurmk.planner.build import demand_of
 from slurmk.planner.snapshot import Outlook
 
@@ -92,7 +94,7 @@ async def _run(call: Call, controller: Controller, output: Output) -> int:
     if lead.get("verbose"):
         output.error("".join(f"{line}\n" for options in told for line in verbose_lines(NAME, options)))
     check_cluster(NAME, lead, controller.machine.site.cluster_name)
-    submissions, files = await _prepare(call, output, told, script, quiet=quiet)
+    submissions, files = await _prepare(call, output, told, script, controller.machine.site, quiet=quiet)
     event = Submit(now, call.caller, submissions)
     if lead.get("test_only"):
         return await _test_only(controller, output, event, call.environment, quiet=quiet)
@@ -199,7 +201,7 @@ async def _layers(
 
 
 async def _prepare(
-    call: Call, output: Output, told: Sequence[Options], script: _Script, *, quiet: bool
+    call: Call, output: Output, told: Sequence[Options], script: _Script, site: Site, *, quiet: bool
 ) -> tuple[tuple[Submission, ...], tuple[JobFiles, ...]]:
     """The submissions of all components, and their files."""
     export_file = await _export_file(output, told[0])
@@ -221,6 +223,7 @@ async def _prepare(
                 submit_host=call.host,
                 session_id=call.session_id,
                 umask=call.umask,
+                limits=propagated(call.limits, checked.request.propagate, site),
             )
         )
         files.append(_files(call, options, checked, script, export_file))

@@ -28,6 +28,7 @@ from slurmk.commands.submission import (
     exported,
     option_variables,
     parse_components,
+    propagated_limits,
     read_layers,
     read_node_files,
     request_of,
@@ -38,6 +39,7 @@ from slurmk.core.effects import Accepted, Refused
 from slurmk.core.errors import Errno, SlurmError
 from slurmk.core.events import JobSelection, Kill, Submission, Submit
 from slurmk.model.job import Job, JobRequest
+from slurmk.model.site import Site
 from slurmk.model.states import JobFlag, JobState
 from slurmk.model.step import StepRequest
 from slurmk.planner.snapshot import Outlook
@@ -137,7 +139,7 @@ def _step_in_job(
     checked = request_of(NAME, options, call)
     if not options.get("quiet"):
         output.error("".join(f"{line}\n" for line in checked.warnings))
-    step = _step(call, options, checked.request, operands, multi_prog, job)
+    step = _step(call, options, checked.request, operands, multi_prog, job, controller.machine.site)
     _check_step(step, job)
     _execute(call, controller, output, step, job, options)
     return 0
@@ -240,13 +242,12 @@ _FROM_REQUEST = {
     "signal_delay": "kill_warning_delay",
     "cpu_bind": "cpu_binding",
     "comment": "comment",
-    "propagate": "propagate",
 }
 """Fields of a step, and those of a job request that hold the same option."""
 
 
 def _step(
-    call: Call, options: Options, request: JobRequest, operands: Sequence[str], multi_prog: str | None, job: Job
+    call: Call, options: Options, request: JobRequest, operands: Sequence[str], multi_prog: str | None, job: Job, site: Site
 ) -> StepRequest:
     """The step that the options ask for. Standard streams stay as typed: they are the step's, seen from its directory."""
     values: dict[str, Any] = {name: value for name in _FROM_OPTIONS if (value := options.get(name)) is not None}
@@ -263,6 +264,7 @@ def _step(
         umask=call.umask,
         submit_line=" ".join((NAME, *call.arguments)),
         job_id=job.job_id,
+        propagate=",".join(propagated_limits(request.propagate, site)),
         gres_per_task=_gres_per_task(request.tres_per_task),
         input=options.get("standard_input"),
         output=options.get("standard_output"),
@@ -340,7 +342,9 @@ async def _alone(
         raise
     if job is None:
         return exit_error(call.environment)
-    step = replace(_step(call, options, checked.request, operands, multi_prog, job), owns_allocation=True)
+    step = replace(
+        _step(call, options, checked.request, operands, multi_prog, job, controller.machine.site), owns_allocation=True
+    )
     _execute(call, controller, output, step, job, options)
     return 0
 

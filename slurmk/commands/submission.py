@@ -18,11 +18,12 @@ from grammar.arguments import Given, parse_arguments
 from grammar.constraints import features_of, normalise_constraint, parse_constraint
 from grammar.errors import GrammarError
 from grammar.hostlist import compress, expand
-from grammar.options import COUNTED, OptionError, Reading, SubmissionOption, options_of, read_variable, variables_of
+from grammar.options import COUNTED, LIMITS, OptionError, Reading, SubmissionOption, options_of, read_variable, variables_of
 from grammar.script import Directive, ScriptDirectives
 from grammar.tres import Gres, parse_gres, parse_tres_per_task
 from slurmk.commands.call import Call, Output, Unreadable
 from slurmk.model.job import Credentials, JobRequest
+from slurmk.model.site import Site
 
 REQUEST_FIELDS = frozenset(item.name for item in fields(JobRequest))
 
@@ -735,3 +736,28 @@ def option_variables(request: JobRequest, options: Options) -> dict[str, str]:
     elif request.get_user_env:
         found["SLURM_GET_USER_ENV"] = "1"
     return found
+
+
+def propagated_limits(asked: str | None, site: Site) -> tuple[str, ...]:
+    """Names of the resource limits that a job takes over from its submitter: by --propagate, else as slurm.conf says
+    (PropagateResourceLimits and PropagateResourceLimitsExcept)."""
+    if asked is not None:
+        return _limit_names(asked)
+    excepted = site.parameters.get("PropagateResourceLimitsExcept", "").strip("()").replace("null", "")
+    if excepted:
+        return tuple(name for name in LIMITS if name not in _limit_names(excepted))
+    return _limit_names(site.parameters.get("PropagateResourceLimits") or "ALL")
+
+
+def _limit_names(text: str) -> tuple[str, ...]:
+    words = {word.strip().upper().removeprefix("RLIMIT_") for word in text.split(",")}
+    return tuple(name for name in LIMITS if "ALL" in words or name in words)
+
+
+def propagated(limits: str, asked: str | None, site: Site) -> str:
+    """Those of a caller's limits (``NOFILE=1024,CPU=unlimited``) that its job takes over."""
+    found = dict(item.partition("=")[::2] for item in limits.split(","))
+    wanted = ((name, found.get(name, "")) for name in propagated_limits(asked, site))
+    return ",".join(
+        f"{name}={value}" for name, value in wanted if value == "unlimited" or (value.isascii() and value.isdigit())
+    )

@@ -41,6 +41,7 @@ class Submission:
     submit_host: str
     session_id: int
     umask: int = 0o022
+    limits: str = ""  # soft limits that the job shall have: NOFILE=1024,CPU=unlimited
 
 
 @dataclass(frozen=True, slots=True)

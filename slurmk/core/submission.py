@@ -116,6 +116,7 @@ def _draft(turn: Turn, caller: Caller, submission: Submission, component: bool) 
         submit_host=submission.submit_host,
         session_id=submission.session_id,
         umask=submission.umask,
+        limits=submission.limits,
         array_tasks=array[0],
         array_maximum_running=array[1],
         eligible_time=begin if later or not (wanted or request.hold) else 0,

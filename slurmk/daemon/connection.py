@@ -361,6 +361,10 @@ class CommandOutput:
             self._connection.send(wire.encode(self._kind, data[start : start + 8 * PIECE]))
 
 
+LONGEST_LIMITS = 512
+"""Characters of a caller's limits that are taken."""
+
+
 def listen(path: Path) -> socket.socket:
     """A Unix socket at that path that everyone may connect to, in the place of one that a dead controller left."""
     with contextlib.suppress(FileNotFoundError):
@@ -411,6 +415,7 @@ def _call_of(command: str, frames: Mapping[int, bytes], caller: Caller, peer: Pe
         process_id=peer.process_id,
         columns=_number(facts["columns"], 10) or None if "columns" in facts else None,
         terminals=facts.get("tty", ""),
+        limits=facts.get("limits", "")[:LONGEST_LIMITS],
         raw_environment=frames[wire.ENVIRONMENT],
     )
 

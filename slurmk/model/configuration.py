@@ -149,7 +149,14 @@ def load_site(read: Reader, directory: str) -> Site:
         partitions=tuple(_partitions(configuration, ordered)),
         switches=_switches(read, directory, ordered) if topology == "topology/tree" else (),
         unused_keys=_unused(configuration),
+        constrain_memory=_constrains_memory(read(posixpath.join(directory, "cgroup.conf"))),
     )
+
+
+def _constrains_memory(text: str | None) -> bool:
+    """What cgroup.conf says of ConstrainRAMSpace; no when there is none (cgroup.conf(5)). Other keys change nothing."""
+    found = re.findall(r"(?im)^[ \t]*ConstrainRAMSpace[ \t]*=[ \t]*(\S+)", text or "")
+    return bool(found) and found[-1].lower() in ("yes", "true", "y", "1")
 
 
 def _settled(configuration: Configuration) -> Site:

@@ -297,6 +297,7 @@ class Job:
     session_id: int = 0  # sid of the submitting shell (AllocSID)
     sluid: str = ""
     umask: int = 0o022
+    limits: str = ""  # the submitter's soft limits that its processes get: NOFILE=1024,CPU=unlimited
 
     # arrays and het jobs
     array_job_id: int = 0

@@ -69,6 +69,7 @@ class Site:
     task_prolog: str = ""
     task_epilog: str = ""
     return_to_service: int = 0
+    constrain_memory: bool = False  # ConstrainRAMSpace of cgroup.conf
 
     def partition(self, name: str) -> Partition | None:
         return next((partition for partition in self.partitions if partition.name == name), None)

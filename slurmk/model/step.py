@@ -97,7 +97,7 @@ class StepRequest:
     disable_status: bool = False
     quit_on_interrupt: bool = False
     preserve_environment: bool = False
-    propagate: str | None = None
+    propagate: str = ""  # the soft limits of srun that its tasks get: CPU,NOFILE
 
     def to_object(self) -> dict[str, object]:
         """As a JSON object: fields that have their default are left out."""

@@ -1,4 +1,4 @@
-"""``python3 stepd.pyz zygote|node|srun``."""
+"""``python3 stepd.pyz zygote|node|srun|end-groups``."""
 
 import sys
 
@@ -12,8 +12,10 @@ def main(arguments: "list[str]") -> int:
         from slurmk.stepd.zygote import main as run
     elif role == "node":
         from slurmk.stepd.node import main as run
+    elif role == "end-groups":
+        from slurmk.stepd.cgroup import main as run
     else:
-        print("usage: stepd zygote | node FILE | srun", file=sys.stderr)
+        print("usage: stepd zygote | node FILE | srun | end-groups FILE", file=sys.stderr)
         return 2
     return run(arguments[1:])
 

@@ -20,7 +20,7 @@ import signal
 import time
 
 from slurmk import wire
-from slurmk.stepd import messages, output, processes, tasks, texts, usage
+from slurmk.stepd import cgroup, messages, output, processes, tasks, texts, usage
 from slurmk.stepd.messages import Channel
 
 TYPE_CHECKING = False
@@ -73,6 +73,7 @@ class Keeper:
         self.owed = 0  # frames of input that were not yet taken
         self._own_size = usage.own_size()
         self._later = b""
+        self.group = cgroup.Group(specification["group"])
         self._wake, self._wake_end = os.pipe()
 
     def run(self) -> None:
@@ -81,6 +82,7 @@ class Keeper:
         os.set_blocking(self._wake_end, False)
         signal.signal(signal.SIGCHLD, lambda number, frame: None)
         signal.set_wakeup_fd(self._wake_end, warn_on_full_buffer=False)
+        self.group.make(int(self.specification.get("memory_limit") or 0))
         try:
             self._start()
         except OSError as error:
@@ -89,8 +91,10 @@ class Keeper:
         self.manager.message({"kind": "running", "processes": [task.process for task in self.tasks]})
         self._serve()
         self._end_descendants()
+        self._tell_out_of_memory()
         self._drain()
         self.manager.message({"kind": "done", "usage": self._usage()})
+        self.group.remove()
         self._leave()
 
     # ---------------------------------------------------------------- start
@@ -108,6 +112,8 @@ class Keeper:
                 specification["umask"],
                 self.identity,
                 files,
+                group=self.group,
+                limits=specification.get("limits"),
             )
             for descriptor in ours:
                 os.close(descriptor)
@@ -183,9 +189,10 @@ class Keeper:
 
     def _fail(self, error: OSError) -> None:
         """The step cannot be started here: end what was started, say why."""
-        processes.send_signal(processes.descendants(os.getpid()), signal.SIGKILL)
+        self._kill_all()
         self.manager.message({"kind": "failed", "text": error.strerror, "errno": error.errno or 1})
         self._end_descendants()
+        self.group.remove()
         self._leave()
 
     # ---------------------------------------------------------------- while tasks run
@@ -197,7 +204,7 @@ class Keeper:
             now = time.monotonic()
             if self.kill_at is not None and now >= self.kill_at:
                 self.kill_at = now + 1.0
-                processes.send_signal(processes.descendants(os.getpid()), signal.SIGKILL)
+                self._kill_all()
             if now >= sample_at:
                 sample_at = now + SAMPLE_SECONDS
                 for task in self.tasks:
@@ -359,6 +366,8 @@ class Keeper:
             if task is None:
                 usage.add(self.tasks[0].measures, final)
                 continue
+            if self.group.oom_kills():
+                status = texts.OUT_OF_MEMORY
             task.status = status
             usage.close(task.measures, final, self._own_size)
             task.waiting_input.clear()
@@ -371,12 +380,20 @@ class Keeper:
         """Kill what the tasks left behind; give up on what the kernel does not let go of."""
         end = time.monotonic() + 60.0
         while time.monotonic() < end:
-            left = processes.descendants(os.getpid())
-            if not left:
+            if not processes.descendants(os.getpid()) and not self.group.processes():
                 self._reap()
                 return
-            processes.send_signal(left, signal.SIGKILL)
+            self._kill_all()
             self._turn(time.monotonic() + 0.02)
+
+    def _kill_all(self) -> None:
+        self.group.kill()
+        processes.send_signal(processes.descendants(os.getpid()), signal.SIGKILL)
+
+    def _tell_out_of_memory(self) -> None:
+        kills = self.group.oom_kills()
+        if kills:
+            self._write_error(texts.out_of_memory(kills, "%s.%s" % (self.specification["job"], self.specification["step"])))
 
     def _drain(self) -> None:
         end = time.monotonic() + DRAIN_SECONDS
@@ -407,6 +424,9 @@ class Keeper:
             self.manager.finish(LEAVE_SECONDS)
 
     def _usage(self) -> Sequence[Mapping[str, Any]]:
+        for name, value in self.group.cpu().items():  # processes that nobody waited for are in this sum alone
+            unseen = value - sum(task.measures[name] for task in self.tasks)
+            self.tasks[0].measures[name] += max(0, unseen)
         return [{"rank": task.rank, "node": self.specification["node"], "measures": task.measures} for task in self.tasks]
 
 

@@ -269,7 +269,7 @@ class StepManager:
         following = self.node.spawn(self._follow(step, reader))
         try:
             self._set_limit(step)
-            plan = programs.tasks_of(self.job, step, opening)
+            plan = programs.tasks_of(self.job, step, opening, self.memory_of(step))
             for index, name in enumerate(step.nodes):
                 listening.append(self.node.spawn(self._start_on(step, index, name, plan[index])))
             await asyncio.gather(*listening)
@@ -293,8 +293,13 @@ class StepManager:
         layout.hold(step.layout, self.holdings, -1)
         self.steps.pop(step.number, None)
         self._freed.set()
-        state = step.state or ("FAILED" if step.status else "COMPLETED")
+        state = step.state or _ended_state(step.status)
         self.node.reports.add("step_ended", step=self._described(step, state))
+
+    def memory_of(self, step: Step) -> List[int]:
+        """MiB that the step may use on each of its nodes: all that the job has there, unless a share was asked for."""
+        made = step.layout
+        return [each or int(self.job["nodes"][node]["memory"]) for node, each in zip(made.job_nodes, made.memory)]
 
     def _described(self, step: Step, state: str) -> Message:
         request, made = step.request, step.layout
@@ -306,7 +311,7 @@ class StepManager:
             "nodes": step.nodes,
             "tasks": made.tasks,
             "cpus": sum(made.cpus),
-            "memory": sum(made.memory),
+            "memory": sum(self.memory_of(step)),
             "gres": layout.gres_text(made),
             "submit_line": request.get("submit_line", ""),
             "distribution": made.distribution,
@@ -508,6 +513,12 @@ async def _hear_out(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) 
 
     with contextlib.suppress(OSError, asyncio.TimeoutError):
         await asyncio.wait_for(pass_over(), LEAVE_SECONDS)
+
+
+def _ended_state(status: int) -> str:
+    if status == texts.OUT_OF_MEMORY:
+        return "OUT_OF_MEMORY"
+    return "FAILED" if status else "COMPLETED"
 
 
 def _refuse(writer: asyncio.StreamWriter, text: str) -> Optional[Step]:

@@ -18,7 +18,7 @@ import sys
 import time
 
 from slurmk import wire
-from slurmk.stepd import environment, keeper, messages, output, processes, texts, usage
+from slurmk.stepd import cgroup, environment, keeper, messages, output, processes, texts, usage
 from slurmk.stepd.manager import StepManager
 from slurmk.stepd.reports import Reports
 
@@ -230,7 +230,8 @@ class Node:
         process = os.fork()
         if not process:
             ours.close()
-            keeper.run(dict(specification, job=self.place["job"]), messages.Channel(theirs))
+            group = "%s/%s" % (cgroup.node_name(self.place), specification["step"])
+            keeper.run(dict(specification, job=self.place["job"], group=group), messages.Channel(theirs))
             os._exit(1)
         theirs.close()
         made = self.keepers[process] = Keeper(process, str(specification["step"]), ours)
@@ -260,8 +261,11 @@ class Node:
             "stdout": {"path": out, "append": append},
             "stderr": error,
         }
+        share = job["nodes"][0]
         specification = {
             "step": "batch",
+            "memory_limit": share["memory"] * 1048576 if job.get("constrain_memory") else 0,
+            "limits": job.get("limits"),
             "node": self.name,
             "uid": job["uid"],
             "gid": job["gid"],
@@ -271,7 +275,6 @@ class Node:
             "environment": environment.batch_environment(job),
             "tasks": [task],
         }
-        share = job["nodes"][0]
         self._batch_step = {
             "step": "batch",
             "name": "batch",
@@ -315,12 +318,17 @@ class Node:
     def _batch_over(self, status: int, measured: Mapping[str, Any]) -> None:
         self._over = True
         state = "FAILED" if status else "COMPLETED"
+        out_of_memory = status == texts.OUT_OF_MEMORY
         if self.timed_out:
             state = "TIMEOUT"
+        elif out_of_memory:
+            state = "OUT_OF_MEMORY"
         elif self.terminating:
             state = "CANCELLED"
         step = dict(self._batch_step, state=state, end_time=int(time.time()), exit_code=status, usage=measured)
-        self.reports.add("batch_ended", exit_code=status, usage=measured, timed_out=self.timed_out, step=step)
+        self.reports.add(
+            "batch_ended", exit_code=status, usage=measured, timed_out=self.timed_out, out_of_memory=out_of_memory, step=step
+        )
 
     def allocation_returned(self, status: int) -> None:
         """The srun that the allocation was made for is over."""
@@ -409,6 +417,8 @@ class Node:
             if not process:
                 break
             gone = self.keepers.pop(process, None)
+            if gone is not None:
+                cgroup.Group("%s/%s" % (cgroup.node_name(self.place), gone.step)).kill()
             if gone is not None and self.index and gone.writer is not None:
                 gone.writer.close()  # on the first node, what it said last is still to be read
         strays = [child for child in processes.children(os.getpid()) or [] if child not in self.keepers]
@@ -505,8 +515,11 @@ def live(place: Mapping[str, Any]) -> int:
     os.chdir("/")
     processes.set_name("stepd %s/%s" % (place["job"], place["node"]))
     processes.adopt_orphans()
+    groups = cgroup.Group(cgroup.node_name(place))
+    cgroup.keep(os.path.join(place["directory"], cgroup.FILE), groups)
     try:
         asyncio.run(_be(place))
+        cgroup.end(groups.directories)
     except BaseException:
         import traceback
 

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     Message = Dict[str, Any]
 
 
-def tasks_of(job: Mapping[str, Any], step: Step, opening: Mapping[str, Any]) -> List[Message]:
-    """The specification of each node's keeper. Raises ValueError for a --multi-prog file that lacks a task."""
+def tasks_of(job: Mapping[str, Any], step: Step, opening: Mapping[str, Any], memory: Sequence[int]) -> List[Message]:
+    """The specification of each node's keeper. ``memory`` is the MiB that it may use there. Raises ValueError for a
+    --multi-prog file that lacks a task."""
     request = step.request
     made = step.layout
     programs = _programs(request, made.tasks)
@@ -52,6 +53,8 @@ def tasks_of(job: Mapping[str, Any], step: Step, opening: Mapping[str, Any]) -> 
                 "umask": request.get("umask", 0o022),
                 "environment": environment.step_environment(job, seen, index),
                 "pty": opening.get("pty"),
+                "memory_limit": memory[index] * 1048576 if job.get("constrain_memory") else 0,
+                "limits": opening.get("limits"),
                 "tasks": [
                     {
                         "rank": rank,

@@ -152,6 +152,7 @@ class Srun:
                     "environment": self.environment,
                     "owns_allocation": bool(self.request.get("owns_allocation")),
                     "pty": pty,
+                    "limits": own_limits(str(self.request.get("propagate") or "")),
                 },
                 self.secret,
             )
@@ -498,6 +499,19 @@ def own_environment() -> List[str]:
     except OSError:
         entries = [name + b"=" + value for name, value in os.environb.items()]
     return [entry.decode("utf-8", "surrogateescape") for entry in entries if b"=" in entry and not entry.startswith(b"SLURMK_")]
+
+
+def own_limits(names: str) -> Dict[str, Optional[int]]:
+    """The soft limits of this process with these names (``CPU,NOFILE``); None is no limit."""
+    import resource
+
+    found: Dict[str, Optional[int]] = {}
+    for name in names.split(","):
+        number = getattr(resource, "RLIMIT_" + name, None)
+        if number is not None:
+            soft = resource.getrlimit(number)[0]
+            found[name] = None if soft == resource.RLIM_INFINITY else soft
+    return found
 
 
 def requested(environment: Mapping[str, str]) -> Message:

@@ -13,12 +13,16 @@ from slurmk.stepd.processes import Identity, reset_signals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Dict, Mapping, Sequence
+    from typing import Dict, Mapping, Optional, Sequence
+
+    from slurmk.stepd.cgroup import Group
+
+    Limits = Mapping[str, Optional[int]]  # by the name after RLIMIT_; None: no limit
 
 FALLBACK_DIRECTORY = "/tmp"
 
-OPEN_FILES = 1024
-"""The soft limit of open files that tasks start with; the controller raised its own."""
+LIMITS = ("CPU", "FSIZE", "DATA", "STACK", "CORE", "RSS", "NPROC", "NOFILE", "MEMLOCK", "AS")
+"""Limits that --propagate knows."""
 
 
 class Files:
@@ -39,6 +43,8 @@ def start(
     identity: Identity,
     files: Files,
     nice: int = 0,
+    group: Optional[Group] = None,
+    limits: Optional[Limits] = None,
 ) -> int:
     """Fork and execute; the process id. A program that cannot be executed ends with the errno as its exit code, and says so."""
     # this process ignores signals that end programs: what reaches the child before it does not is kept for it
@@ -49,7 +55,7 @@ def start(
         return process
     code = 1
     try:
-        code = _become(argv, dict(environment), directory, umask, identity, files, nice)
+        code = _become(argv, dict(environment), directory, umask, identity, files, nice, group, limits)
     except BaseException as error:  # nothing of this copy of the parent may go on
         _say("error: task cannot be started: %s" % error)
     finally:
@@ -64,8 +70,12 @@ def _become(
     identity: Identity,
     files: Files,
     nice: int,
+    group: Optional[Group],
+    limits: Optional[Limits],
 ) -> int:
     os.setsid()
+    if group is not None:
+        group.enter()
     if files.terminal:
         import fcntl
         import termios
@@ -76,14 +86,28 @@ def _become(
     if nice:
         with contextlib.suppress(OSError):
             os.nice(nice)
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with contextlib.suppress(OSError, ValueError):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, OPEN_FILES), hard))
+    _limit(limits or {})
     identity.become()
     os.umask(umask)
     enter(directory)
     environment["SLURM_TASK_PID"] = str(os.getpid())
     return execute(argv, environment)
+
+
+def _limit(limits: Limits) -> None:
+    """Set the soft limits that are named, none above what is allowed here; open files are also limited when not named."""
+    for name in {*limits, "NOFILE"}:
+        number = getattr(resource, "RLIMIT_" + name, None)
+        if name not in LIMITS or number is None:
+            continue
+        soft, hard = resource.getrlimit(number)
+        if name in limits:
+            wanted = limits[name]
+            soft = hard if wanted is None or (hard != resource.RLIM_INFINITY and wanted > hard) else wanted
+        elif hard != resource.RLIM_INFINITY:
+            soft = hard
+        with contextlib.suppress(OSError, ValueError, OverflowError):
+            resource.setrlimit(number, (soft, hard))
 
 
 def _place(descriptors: Sequence[int]) -> None:

@@ -33,6 +33,17 @@ TASK_FAILURE = "DUE TO TASK FAILURE"
 NODE_FAILURE = "DUE TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS"
 
 
+OUT_OF_MEMORY = 253
+"""The wait status of a task in a step of which the kernel killed a process for want of memory (0:125)."""
+
+
+def out_of_memory(kills: int, step: str) -> bytes:
+    """The line about that; ``step`` is ``5.0``."""
+    events = "event" if kills == 1 else "events"
+    words = "Detected %d oom_kill %s in StepId=%s. Some of the step tasks have been OOM Killed."
+    return stepd_error(words % (kills, events, step))
+
+
 def by_signal(number: int) -> str:
     """The cause of the line above when a signal was sent."""
     return "DUE to SIGNAL " + signal_text(number)
@@ -52,6 +63,8 @@ def _no_text(number: int) -> str:
 
 def ending(status: int) -> str:
     """How a task ended, by its wait status; empty for success."""
+    if status & 0xFF == OUT_OF_MEMORY:
+        return "Out Of Memory"
     if os.WIFSIGNALED(status):
         return signal_text(os.WTERMSIG(status)) + (" (core dumped)" if os.WCOREDUMP(status) else "")
     code = os.WEXITSTATUS(status)

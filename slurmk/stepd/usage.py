@@ -52,11 +52,11 @@ def close(kept: Measures, final: resource.struct_rusage, own: int) -> None:
     """Take the kernel's sums of a task that ended (it and the children it waited for).
 
     Its highest size counts from before it became its program, when it was a copy of this process, whose size is ``own``
-    bytes; so what is not above that says nothing.
+    bytes; so what is not above that is only used for a task that ended before it was ever measured.
     """
     kept["user_cpu"] = max(kept["user_cpu"], int(final.ru_utime * 1000000))
     kept["system_cpu"] = max(kept["system_cpu"], int(final.ru_stime * 1000000))
-    if final.ru_maxrss * 1024 > own:
+    if final.ru_maxrss * 1024 > own or not kept["rss"]:
         kept["rss"] = max(kept["rss"], final.ru_maxrss * 1024)
     kept["vsize"] = max(kept["vsize"], kept["rss"])
     kept["pages"] = max(kept["pages"], final.ru_majflt)

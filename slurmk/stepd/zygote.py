@@ -15,7 +15,7 @@ import socket
 import sys
 
 from slurmk import wire
-from slurmk.stepd import messages, node, processes
+from slurmk.stepd import cgroup, messages, node, processes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -96,6 +96,7 @@ def main(arguments: List[str]) -> int:
         __import__(name)
     channel = messages.Channel(socket.socket(fileno=os.dup(0)))
     processes.set_name("stepd zygote")
+    cgroup.hierarchies()
     gc.collect()
     gc.freeze()
     Zygote(channel).run()

@@ -144,6 +144,7 @@ def make_job(
     cpus: int = 2,
     tasks: int = 1,
     gpus: int = 0,
+    memory: int = 1000,
     minutes: int = INFINITE,
     restarts: int = 0,
     arguments: tuple[bytes, ...] = (),
@@ -157,7 +158,7 @@ def make_job(
         NodeShare(
             f"n{number + 1}",
             cpus,
-            1000,
+            memory,
             tasks,
             gres=(GresShare("gpu", "a100", gpus, tuple(range(gpus))),) if gpus else (),
         )
