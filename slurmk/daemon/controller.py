@@ -265,12 +265,14 @@ class Daemon:
         return machine, effects
 
     def _snapshot(self) -> Snapshot | None:
-        """What to plan with; None when there is nothing to plan."""
-        if self.engine.fault:
+        """What to plan with; None when nothing shall start now."""
+        if self.engine.fault or self._stopping.is_set():
             return None
         return self.machine.snapshot(self.now())
 
     def _take_plan(self, made: Plan) -> None:
+        if self._stopping.is_set():
+            return
         self.engine.report(Planned(self.now(), made))
 
     async def _answer(self, call: Call, output: Output) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -102,3 +103,38 @@ def test_down_lets_jobs_go_on_and_down_with_jobs_ends_them(directory: Path) -> N
     assert subprocess.run(alive, capture_output=True).returncode == 1
     cluster.up()
     assert cluster.ok(f"sacct -n -X -j {job} -o State").strip().startswith("CANCELLED")
+
+
+def test_down_with_jobs_starts_nothing_and_leaves_no_process(directory: Path) -> None:
+    cluster = Cluster(directory, directory.parent, options=("--nodes", "1"))
+    cluster.up()
+    first = cluster.submit("--exclusive -o /dev/null --wrap '(setsid sleep 300 &); srun --overlap sleep 300 & wait'")
+    cluster.wait_state(first, "RUNNING")
+    waiting = [cluster.submit("--exclusive -o /dev/null --wrap 'touch started.$SLURM_JOB_ID; sleep 300'") for _ in range(3)]
+    with subprocess.Popen(
+        ["srun", "--exclusive", "touch", "started.srun"],
+        env=dict(cluster.environment),
+        executable=directory / "bin" / "srun",
+        cwd=cluster.work,
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as srun:
+        wait_for(lambda: "srun" not in cluster.ok("squeue -h -t R -o %j") and "touch" in cluster.ok("squeue -h -t PD -o %j"))
+        assert slurmk("down", "--jobs", "--dir", directory).returncode == 0
+        srun.wait(20)
+    wait_for(lambda: left_of(directory) == [], 3, lambda: str(left_of(directory)))  # the controller lets its lock go first
+    assert list(cluster.work.glob("started.*")) == []
+    cluster.up()
+    assert cluster.state(first) == "CANCELLED"
+    assert {cluster.state(job) for job in waiting} <= {"PENDING", "RUNNING"}
+
+
+def left_of(directory: Path) -> list[str]:
+    """Command lines of processes that run from, or belong to a job of, the cluster in ``directory``."""
+    wanted, found = os.fsencode(directory), []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            words = (process / "cmdline").read_bytes()
+            if wanted in words or b"SLURMK_MARK=" + wanted in (process / "environ").read_bytes():
+                found.append(words.replace(b"\0", b" ").decode("utf-8", "replace"))
+    return found

@@ -113,3 +113,17 @@ def test_tasks_of_one_node_stay_together_and_have_their_own_gpus(cluster: Cluste
     assert cluster.wait_end(job) == "COMPLETED"
     together = ["0: 0/1 has 0,1", "1: 1/1 has 0,1"]
     assert cluster.output(job).splitlines() == [*together, "0/1 has 0", "1/1 has 1"]
+
+
+def test_soft_limits_of_the_submitter_reach_the_job(cluster: Cluster) -> None:
+    body = "echo $(ulimit -Sn) $(ulimit -Sc) $(ulimit -Hn); (ulimit -Sn 77; srun bash -c 'ulimit -Sn; env | grep RLIMIT; :')"
+    for options, expected in (("", "99 5"), ("--propagate=CORE", "{hard} 5"), ("--propagate=NONE", "{hard} unlimited")):
+        command = f"ulimit -Sn 99; ulimit -Sc 5; sbatch --parsable -W -o limits.out {options}"
+        cluster.ok(command, stdin=f"#!/bin/bash\n{body}\n")
+        lines = (cluster.work / "limits.out").read_text().splitlines()
+        *soft, hard = lines[0].split()
+        if "unlimited" in expected:  # without limits of its own, the job has the controller's
+            soft, expected = soft[:1], expected.split()[0]
+        assert " ".join(soft) == expected.format(hard=hard), options
+        assert lines[1] == "77"
+        assert not any(line.startswith("SLURM_RLIMIT") for line in lines)
