@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import errno
 import fcntl
 import os
 import signal
@@ -75,6 +76,8 @@ def serve(directory: Path, options: argparse.Namespace) -> int:
 def prepare(directory: Path) -> None:
     """Make the folders: what others need is open to them, the database (it holds the jobs' secrets) is not."""
     directory.mkdir(parents=True, exist_ok=True)
+    if directory.stat().st_uid != os.geteuid():
+        raise PermissionError(errno.EPERM, "the directory belongs to another user", str(directory))
     directory.chmod(0o755)
     (directory / "state").mkdir(mode=0o700, exist_ok=True)
 

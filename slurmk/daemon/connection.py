@@ -29,8 +29,8 @@ log = logging.getLogger(__name__)
 REQUEST_SECONDS = 30.0
 REQUEST_BYTES = 48 * 1024 * 1024
 UNFINISHED_PER_USER = 256
-UNFINISHED_BYTES = 256 * 1024 * 1024
-"""Bytes of all incomplete requests together."""
+UNFINISHED_BYTES = 128 * 1024 * 1024
+"""Bytes of all incomplete requests of one user together, so that nobody can use up what others need."""
 
 LONGEST_ADDRESS = 107
 """Bytes of a Unix socket's path that fit the kernel's address (unix(7))."""
@@ -54,7 +54,7 @@ class Doorkeeper:
         self.attach = attach
         self.open: set[Connection] = set()
         self.unfinished: Counter[int] = Counter()
-        self.unfinished_bytes = 0
+        self.unfinished_bytes: Counter[int] = Counter()
         self._most = most
         self.tasks: set[asyncio.Task[None]] = set()
         self.stepds: set[asyncio.Task[None]] = set()
@@ -64,9 +64,9 @@ class Doorkeeper:
 
     def refusal(self, user_id: int) -> str:
         """Why a further connection of that user is not taken; empty when it is."""
-        if len(self.open) >= self._most or self.unfinished_bytes > UNFINISHED_BYTES:
+        if len(self.open) >= self._most:
             return "the controller has too many connections"
-        if self.unfinished[user_id] >= UNFINISHED_PER_USER:
+        if self.unfinished[user_id] >= UNFINISHED_PER_USER or self.unfinished_bytes[user_id] > UNFINISHED_BYTES:
             return "too many requests of this user are incomplete"
         return ""
 
@@ -129,12 +129,12 @@ class Connection(asyncio.Protocol):
         self._buffer += data
         if self._unfinished:
             self._received += len(data)
-            self._doorkeeper.unfinished_bytes += len(data)
+            self._doorkeeper.unfinished_bytes[self._peer.user_id] += len(data)
             if self._received > REQUEST_BYTES:
                 self._reject("the request is too large")
                 return
-            if self._doorkeeper.unfinished_bytes > UNFINISHED_BYTES:
-                self._reject("the controller has too many requests")
+            if self._doorkeeper.unfinished_bytes[self._peer.user_id] > UNFINISHED_BYTES:
+                self._reject("too many requests of this user are incomplete")
                 return
         try:
             self._take_frames()
@@ -235,9 +235,10 @@ class Connection(asyncio.Protocol):
         if self._unfinished:
             self._unfinished = False
             self._doorkeeper.unfinished[self._peer.user_id] -= 1
+            self._doorkeeper.unfinished_bytes[self._peer.user_id] -= self._received
             if not self._doorkeeper.unfinished[self._peer.user_id]:
                 del self._doorkeeper.unfinished[self._peer.user_id]
-            self._doorkeeper.unfinished_bytes -= self._received
+                del self._doorkeeper.unfinished_bytes[self._peer.user_id]
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None

@@ -219,7 +219,7 @@ def test_half_a_request_has_its_time(path: Path, monkeypatch: pytest.MonkeyPatch
         answered = await server.ask(half)
         assert b"did not come in time" in answered
         assert not server.doorkeeper.unfinished
-        assert server.doorkeeper.unfinished_bytes == 0
+        assert server.doorkeeper.unfinished_bytes == {}
 
     with_server(test, path)
 
@@ -236,7 +236,7 @@ def test_too_large_a_request(path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
             assert b"too large" in await reader.read(-1)
         writer.close()
         await server.serves()
-        assert server.doorkeeper.unfinished_bytes == 0
+        assert server.doorkeeper.unfinished_bytes == {}
 
     with_server(test, path)
 
@@ -361,3 +361,10 @@ def test_stepds_of_other_users_are_not_heard(path: Path, monkeypatch: pytest.Mon
         await server.serves()
 
     with_server(test, path)
+
+
+def test_incomplete_requests_of_one_user_do_not_refuse_another() -> None:
+    doorkeeper = Doorkeeper(answer, look_up, attach, 1000)
+    doorkeeper.unfinished_bytes[1001] = connection_module.UNFINISHED_BYTES + 1
+    assert doorkeeper.refusal(1001) == "too many requests of this user are incomplete"
+    assert doorkeeper.refusal(1002) == ""
