@@ -32,8 +32,10 @@ if TYPE_CHECKING:
 ALL_TASKS = 0xFFFFFFFF
 """Task number of a stream that is for, or from, no single task."""
 
-FIRST_SAMPLE = 1.0
+FIRST_SAMPLES = (0.1, 1.0)
 SAMPLE_SECONDS = 5.0
+"""When tasks are measured: so many seconds after their start, and then this often."""
+
 DRAIN_SECONDS = 3.0
 """How long output of tasks that are gone is waited for, should a process elsewhere hold their pipes."""
 
@@ -198,7 +200,8 @@ class Keeper:
     # ---------------------------------------------------------------- while tasks run
 
     def _serve(self) -> None:
-        sample_at = time.monotonic() + FIRST_SAMPLE
+        first = [time.monotonic() + seconds for seconds in FIRST_SAMPLES]
+        sample_at = first.pop(0)
         while any(task.status is None for task in self.tasks):
             self._turn(min([sample_at] + ([self.kill_at] if self.kill_at is not None else [])))
             now = time.monotonic()
@@ -206,7 +209,7 @@ class Keeper:
                 self.kill_at = now + 1.0
                 self._kill_all()
             if now >= sample_at:
-                sample_at = now + SAMPLE_SECONDS
+                sample_at = first.pop(0) if first else now + SAMPLE_SECONDS
                 for task in self.tasks:
                     if task.status is None:
                         usage.sample(task.process, task.measures)

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     Measures = Dict[str, int]
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
+NAME = b"stepd "
+"""How the names of stepd's own processes begin."""
+
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -27,7 +30,7 @@ def sample(process: int, kept: Measures) -> None:
     now = empty()
     for each in [process, *descendants(process)]:
         found = stat_fields(each)
-        if found is None:
+        if found is None or _has_no_program(each):
             continue
         now["pages"] += int(found[9])
         now["user_cpu"] += (int(found[11]) + int(found[13])) * 1000000 // TICKS
@@ -37,6 +40,15 @@ def sample(process: int, kept: Measures) -> None:
         _add_disk(each, now)
     for name, value in now.items():
         kept[name] = max(kept[name], value)
+
+
+def _has_no_program(process: int) -> bool:
+    """True for a task that is still a copy of its keeper, whose size is not its own."""
+    try:
+        with open("/proc/%d/comm" % process, "rb") as file:
+            return file.read().startswith(NAME)
+    except OSError:
+        return True
 
 
 def _add_disk(process: int, measures: Measures) -> None:
