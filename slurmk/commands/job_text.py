@@ -66,11 +66,9 @@ def tasks_text(tasks: tuple[range, ...], maximum_running: int, length: int) -> s
     return f"{text}%{maximum_running}" if maximum_running else text
 
 
-def _without_steps(tasks: tuple[range, ...]) -> tuple[range, ...]:
-    """The same elements; only neighbours share a range."""
-    return tuple(
-        part for task in tasks for part in ([task] if task.step == 1 else [range(number, number + 1) for number in task])
-    )
+def bare_tasks_text(tasks: tuple[range, ...]) -> str:
+    """An array's waiting elements without steps: only neighbours share a range."""
+    return ",".join(format_tasks([task]) if task.step == 1 else ",".join(map(str, task)) for task in tasks)
 
 
 def exit_code_text(status: int) -> str:
@@ -140,7 +138,7 @@ class JobText:
         if job.array_tasks:
             tasks = tasks_text(job.array_tasks, job.array_maximum_running, self._length)
             if self._bare_tasks:
-                tasks = tasks_text(_without_steps(job.array_tasks), 0, self._length)
+                tasks = bare_tasks_text(job.array_tasks)
             return f"{job.array_job_id}_[{tasks}]"[: self._id_length]
         return raw_array_id(job) if job.array_job_id or job.het_job_id else str(job.job_id)
 

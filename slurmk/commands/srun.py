@@ -137,8 +137,7 @@ def _step_in_job(
 ) -> int:
     job = _running_job(call, controller, job_id)
     checked = request_of(NAME, options, call)
-    if not options.get("quiet"):
-        output.error("".join(f"{line}\n" for line in checked.warnings))
+    output.error("".join(f"{line}\n" for line in checked.warnings))
     step = _step(call, options, checked.request, operands, multi_prog, job, controller.machine.site)
     _check_step(step, job)
     _execute(call, controller, output, step, job, options)
@@ -259,7 +258,8 @@ def _step(
     name = options.get("name") or os.path.basename(operands[0])
     return StepRequest(
         name=name,
-        argv=() if multi_prog is not None else tuple(operands),
+        argv=tuple(operands),
+        job_name=options.get("name"),
         cwd=absolute(directory, call.directory) if directory else call.directory,
         umask=call.umask,
         submit_line=" ".join((NAME, *call.arguments)),

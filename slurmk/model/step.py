@@ -26,7 +26,7 @@ class StepRequest:
     """One step. Text that was not UTF-8 is kept by surrogate escapes, as everywhere. Memory is MiB."""
 
     name: str
-    argv: tuple[str, ...]  # empty with multi_prog
+    argv: tuple[str, ...]  # with multi_prog: the configuration file's name
     cwd: str
     umask: int
     submit_line: str
@@ -80,6 +80,7 @@ class StepRequest:
     kill_on_bad_exit: bool | None = None
     wait: int | None = None  # seconds after the first task ended; 0: for ever
     time_limit: int | None = None  # minutes
+    job_name: str | None = None  # of --job-name, what tasks see as SLURM_JOB_NAME
     multi_prog: str | None = None  # the text of the configuration file
     signal: int | None = None  # number, sent before the time limit
     signal_delay: int | None = None  # seconds before the time limit

@@ -305,6 +305,12 @@ def demand_of(request: JobRequest, partition: Partition, site: Site, *, user_id:
     per_node = parse_gres(request.tres_per_node)
     per_job = parse_gres(request.tres_per_job)
     per_task = parse_gres(request.tres_per_task)
+    if per_job and (per_node or per_task):
+        counted = {name.partition(":")[0] for name, _ in (*per_node, *(per_task if request.tasks else ()))}
+        per_job = tuple(item for item in per_job if item[0].partition(":")[0] not in counted)
+        if not request.tasks:  # as many tasks as fit the GRES of the job
+            named = {name.partition(":")[0] for name, _ in parse_gres(request.tres_per_job)}
+            per_task = tuple(item for item in per_task if item[0].partition(":")[0] not in named)
     required = tuple(expand(request.required_nodes)) if request.required_nodes else ()
     excluded = tuple(expand(request.excluded_nodes)) if request.excluded_nodes else ()
     minimum_nodes, maximum_nodes = _node_range(request)

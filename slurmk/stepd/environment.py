@@ -289,6 +289,11 @@ def step_environment(job: Description, step: Mapping[str, Any], index: int) -> V
     )
     if step.get("cpus_per_task") is not None:
         environment["SLURM_CPUS_PER_TASK"] = str(step["cpus_per_task"])
+        environment.setdefault("SLURM_TRES_PER_TASK", "cpu=%d" % step["cpus_per_task"])
+    if step.get("job_name"):
+        environment["SLURM_JOB_NAME"] = step["job_name"]
+    if step.get("tres_bind") or environment.get("SLURM_TRES_BIND"):
+        environment["SLURMD_TRES_BIND"] = step.get("tres_bind") or environment["SLURM_TRES_BIND"]
     gres = step["gres"][index]
     if gpu_count(gres):
         devices = gpu_indices(gres)

@@ -186,7 +186,7 @@ def distribute(tasks: int, room: Sequence[int], request: Mapping[str, Any]) -> L
     word = _distribution_word(request) or ("block" if tasks > len(room) else "cyclic")
     plane = int(request.get("plane_size") or 1)
     if word == "plane":
-        return _plane(tasks, len(room), plane)
+        return _plane(tasks, room, plane)
     if word == "cyclic":
         return _cyclic(tasks, room)
     counts = [1 if number < tasks else 0 for number in range(len(room))]
@@ -217,10 +217,15 @@ def _cyclic(tasks: int, room: Sequence[int]) -> List[List[int]]:
     return ranks
 
 
-def _plane(tasks: int, nodes: int, size: int) -> List[List[int]]:
-    ranks: List[List[int]] = [[] for _ in range(nodes)]
-    for rank in range(tasks):
-        ranks[rank // size % nodes].append(rank)
+def _plane(tasks: int, room: Sequence[int], size: int) -> List[List[int]]:
+    """Blocks of ``size`` tasks in turn; a full node is passed over as long as another has room."""
+    ranks: List[List[int]] = [[] for _ in room]
+    node = 0
+    while tasks > sum(map(len, ranks)):
+        done = sum(map(len, ranks))
+        space = size if done >= sum(room) else room[node] - len(ranks[node])
+        ranks[node].extend(range(done, min(tasks, done + max(0, min(size, space)))))
+        node = (node + 1) % len(room)
     return ranks
 
 

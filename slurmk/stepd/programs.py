@@ -35,6 +35,8 @@ def tasks_of(job: Mapping[str, Any], step: Step, opening: Mapping[str, Any], mem
         "distribution": made.distribution,
         "umask": request.get("umask", 0o022),
         "cpus_per_task": request.get("cpus_per_task"),
+        "tres_bind": request.get("tres_bind"),
+        "job_name": request.get("job_name"),
         "address": opening.get("address") or "127.0.0.1",
         "port": opening.get("port") or 0,
         "verbose": request.get("verbose", 0),
@@ -73,10 +75,10 @@ def tasks_of(job: Mapping[str, Any], step: Step, opening: Mapping[str, Any], mem
 def _programs(request: Mapping[str, Any], tasks: int) -> List[List[str]]:
     if request.get("multi_prog") is None:
         return [list(request["argv"])] * tasks
-    return multiple(str(request["multi_prog"]), tasks)
+    return multiple(str(request["multi_prog"]), tasks, "".join(request["argv"][:1]))
 
 
-def multiple(text: str, tasks: int) -> List[List[str]]:
+def multiple(text: str, tasks: int, name: str) -> List[List[str]]:
     """The programs that a --multi-prog file gives to the tasks; ``%t`` is the task, ``%o`` its number in its line's range."""
     found: Dict[int, List[str]] = {}
     rest: List[str] = []
@@ -98,7 +100,7 @@ def multiple(text: str, tasks: int) -> List[List[str]]:
     programs = []
     for rank in range(tasks):
         if rank not in found and not rest:
-            raise ValueError("Configuration file invalid, no record for task id %d" % rank)
+            raise ValueError("Configuration file %s invalid, no record for task id %d" % (name, rank))
         programs.append(found.get(rank) or [word.replace("%t", str(rank)).replace("%o", str(rank)) for word in rest])
     return programs
 

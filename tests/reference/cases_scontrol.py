@@ -88,7 +88,6 @@ _RUNNING = (
     "scontrol -d show job {0}",
     "scontrol update jobid={0} numcpus=4",
     "scontrol update jobid={0} features=zzz",
-    "scontrol update jobid={0} qos=nosuch",
     "scontrol wait_job {0}",
     "scontrol suspend {0} && squeue -h -j {0} -o %t",
     "scontrol resume {0} && squeue -h -j {0} -o %t",

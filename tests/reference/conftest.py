@@ -22,6 +22,7 @@ def reference() -> Iterator[Side]:
         pytest.skip("the reference Slurm does not answer")
     yield side
     side.clear()
+    shutil.rmtree(side.work, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")
@@ -30,4 +31,5 @@ def slurmk(reference: Side) -> Iterator[Side]:
     side, directory = slurmk_side(str(Path(reference.environment["SLURM_CONF"]).parent), next_job)
     yield side
     subprocess.run([str(SLURMK), "down", "--jobs", "--dir", str(directory)], check=False, capture_output=True)
-    shutil.rmtree(directory.parent, ignore_errors=True)
+    for place in (directory.parent, side.work):
+        shutil.rmtree(place, ignore_errors=True)

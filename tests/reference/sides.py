@@ -84,7 +84,7 @@ class Side:
                 self.seen.add(number)
         return Answer(command, done.returncode, output, errors)
 
-    def wait(self, condition: str, seconds: float = 30) -> None:
+    def wait(self, condition: str, seconds: float = 180) -> None:
         """Run a shell command until it succeeds."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
@@ -125,7 +125,7 @@ class Side:
 
 TIMES = (
     (re.compile(r"\b[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d 20\d\d\b"), "<date>"),
-    (re.compile(r"\b20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\b"), "<time>"),
+    (re.compile(r"\b20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{3}\b)?"), "<time>"),
     (re.compile(r"\bs[0-9A-Z]{13}\b"), "<sluid>"),
     (re.compile(r"slurm 26\.05\.\d+( \(slurmk [\d.]+\))?"), "<version>"),
 )

@@ -167,7 +167,7 @@ def test_kill_on_bad_exit_and_wait(in_job: Callable[..., None]) -> None:
         code, _, error = await cluster.srun(5, "bash", "-c", command, tasks=2, kill_on_bad_exit=True)
         assert code == 143
         assert "srun: error: n2: task 1: Exited with exit code 3\nsrun: Terminating StepId=5.0\n" in error
-        assert re.search(r"\*\*\* STEP 5\.0 ON n1 CANCELLED AT \S+ DUE TO TASK FAILURE \*\*\*", error)
+        assert "CANCELLED" not in error
         code, _, error = await cluster.srun(5, "bash", "-c", "[ $SLURM_PROCID = 1 ] || sleep 60", tasks=2, wait=1)
         assert code == 137
         assert "srun: First task exited 1s ago\nsrun: StepId=5.1 task 0: running\nsrun: StepId=5.1 task 1: exited\n" in error

@@ -76,9 +76,14 @@ def test_patterns_that_differ_by_task() -> None:
 
 def test_programs_of_tasks() -> None:
     text = "# comment\n0 echo zero %t %o\n1-2 printf '%t %o'\n* other \"a b\"\n"
-    assert multiple(text, 4) == [["echo", "zero", "0", "0"], ["printf", "1 0"], ["printf", "2 1"], ["other", "a b"]]
-    with pytest.raises(ValueError, match="no record for task id 1"):
-        multiple("0 echo\n", 2)
+    assert multiple(text, 4, "many.conf") == [
+        ["echo", "zero", "0", "0"],
+        ["printf", "1 0"],
+        ["printf", "2 1"],
+        ["other", "a b"],
+    ]
+    with pytest.raises(ValueError, match=r"Configuration file one\.conf invalid, no record for task id 1"):
+        multiple("0 echo\n", 2, "one.conf")
 
 
 def test_endings() -> None:
