@@ -144,6 +144,12 @@ def _step_in_job(
     return 0
 
 
+def _layer(options: Options, name: str) -> str | None:
+    """Where an option was said last: ``environment`` or ``command line``."""
+    said = options.said.get(name)
+    return said[0] if said else None
+
+
 def _running_job(call: Call, controller: Controller, job_id: int) -> Job:
     """The job, when the caller may run steps in it now. Raises OptionError."""
     machine = controller.machine
@@ -253,6 +259,8 @@ def _step(
     values |= {name: value for name, source in _FROM_REQUEST.items() if (value := getattr(request, source)) is not None}
     if not options.get("required_nodes") and "nodes" not in options.values:
         values.pop("maximum_nodes", None)
+    if _layer(options, "ntasks") == "environment" and _layer(options, "ntasks-per-node") == "command line":
+        values.pop("tasks", None)
     directory = options.get("current_working_directory")
     immediate = options.get("immediate")
     name = options.get("name") or os.path.basename(operands[0])

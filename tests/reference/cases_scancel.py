@@ -46,7 +46,7 @@ _HELD = (
     "scancel -v -n cmplist",
     "scancel -b {2}",
     "scancel -s KILL -v {0}",
-    "squeue -h -n cmpone,cmplist,cmptwo -t all -o '%j %t'",
+    "squeue -h -j {0},{1},{2} -t all -o '%j %t'",
 )
 _STRANGER = ("scancel {0}", "scancel -v {0}", "scancel -s INT {0}", "scancel {0} 999999")
 _RUNNING = (

@@ -83,7 +83,7 @@ _HELD = (
 _RUNNING = (
     "squeue -h -o '%i %j %t %D %C %N %R %B'",
     "squeue -h -t all -j {0},{1},{2} -o '%i %j %t %r %R %N'",
-    "squeue -h -t F -n ends -o %T",
+    "squeue -h -t F -j {2} -o %T",
     "squeue -h -w n1 -o '%j'",
     "squeue -h -n whole -o '%l %L %e %h'",
     "squeue -h -O 'jobid,exclusive,tres-alloc:60,exit_code,BatchHost'",

@@ -57,7 +57,7 @@ SETUP = (
     "sbatch -A phys -N 2 -n 4 -w n[2-3] --gres=gpu:1 -t 10 -o job.out steps.sh",
 )
 
-CHANGING = (r"StepId=\S+", r"(?<=srun: error: )n[23](?=: task 0)")
+CHANGING = (r"StepId=\s*\S+", r"(?<=srun: error: )n[23](?=: task 0)")
 """One task of a step may be on either node."""
 
 CASES = [
