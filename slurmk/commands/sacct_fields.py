@@ -102,6 +102,9 @@ class Line:
         return name
 
     def exit_code(self) -> str:
+        """Slurm's accounting closes a job that it ends before the script's exit code is known."""
+        if self.step is None and self.job.state in _ENDED_EARLY:
+            return exit_code_text(0)
         return exit_code_text((self.step or self.job).exit_code)
 
     def derived_exit_code(self) -> str:
@@ -357,6 +360,7 @@ class Line:
 _STATE_NAMES = {int(state): state.name for state in JobState}
 _FLAG_STATES = ((int(JobFlag.REQUEUED), "REQUEUED"), (int(JobFlag.RESIZING), "RESIZING"))
 _CANCELLED = int(JobState.CANCELLED)
+_ENDED_EARLY = frozenset(map(int, (JobState.CANCELLED, JobState.TIMEOUT, JobState.PREEMPTED, JobState.DEADLINE)))
 _LIMIT_WORDS = {INFINITE: "UNLIMITED", NO_VALUE: "Partition_Limit"}
 _MEMORY = re.compile(r"(\A|,)mem=(\d+)M", re.ASCII)
 

@@ -518,7 +518,7 @@ async def _hear_out(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) 
 def _ended_state(status: int) -> str:
     if status == texts.OUT_OF_MEMORY:
         return "OUT_OF_MEMORY"
-    return "FAILED" if status else "COMPLETED"
+    return texts.state(status)
 
 
 def _refuse(writer: asyncio.StreamWriter, text: str) -> Optional[Step]:

@@ -317,14 +317,12 @@ class Node:
 
     def _batch_over(self, status: int, measured: Mapping[str, Any]) -> None:
         self._over = True
-        state = "FAILED" if status else "COMPLETED"
+        state = texts.state(status)
         out_of_memory = status == texts.OUT_OF_MEMORY
         if self.timed_out:
             state = "TIMEOUT"
         elif out_of_memory:
             state = "OUT_OF_MEMORY"
-        elif self.terminating:
-            state = "CANCELLED"
         step = dict(self._batch_step, state=state, end_time=int(time.time()), exit_code=status, usage=measured)
         self.reports.add(
             "batch_ended", exit_code=status, usage=measured, timed_out=self.timed_out, out_of_memory=out_of_memory, step=step

@@ -91,3 +91,10 @@ def tasks(values: Iterable[int]) -> str:
     """``task 0`` or ``tasks 0-1``"""
     listed = sorted(set(values))
     return ("task " if len(listed) == 1 else "tasks ") + numbers(listed)
+
+
+def state(status: int) -> str:
+    """How accounting calls the end of a step with a wait(2) status: one that a signal ended is a cancelled one."""
+    if os.WIFSIGNALED(status):
+        return "CANCELLED"
+    return "FAILED" if status else "COMPLETED"
