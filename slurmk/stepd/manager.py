@@ -478,7 +478,7 @@ class StepManager:
         """End all steps, for the job ends."""
         for step in list(self.steps.values()):
             said = bool(step.state)
-            step.state = step.state or ("TIMEOUT" if cause == texts.TIME_LIMIT else "CANCELLED")
+            step.state = step.state or "CANCELLED"
             step.tell({"kind": "aborting", "cause": cause})
             self._kill(step, signal.SIGTERM, kill_wait, "" if said else cause)
         self._freed.set()

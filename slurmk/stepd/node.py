@@ -319,9 +319,7 @@ class Node:
         self._over = True
         state = texts.state(status)
         out_of_memory = status == texts.OUT_OF_MEMORY
-        if self.timed_out:
-            state = "TIMEOUT"
-        elif out_of_memory:
+        if out_of_memory:
             state = "OUT_OF_MEMORY"
         step = dict(self._batch_step, state=state, end_time=int(time.time()), exit_code=status, usage=measured)
         self.reports.add(
