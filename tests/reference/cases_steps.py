@@ -46,7 +46,7 @@ STEPS: dict[str, str] = {
     "bad-option": "srun --nonsense true",
     "bad-number": "srun -n x true",
     "no-command": "srun -n 1",
-    "overlap": "srun -n 4 sleep 2 & srun --overlap -n 1 echo now; wait",
+    "overlap": "srun -n 4 sleep 2 & sleep 0.7; srun --overlap --mem=0 -n 1 echo now; wait",
     "wait": "srun -W 1 -n 2 bash -c '[ $SLURM_PROCID = 0 ] || sleep 30'",
 }
 """Name -> a line of the job's script. A step with too much memory and a step's time limit would take the reference a minute."""
