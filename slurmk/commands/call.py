@@ -46,6 +46,15 @@ class Call:
     raw_environment: bytes = field(default=b"", repr=False)
 
 
+class Failure(Exception):
+    """Ends the command: ``text`` for standard error, and the exit code."""
+
+    def __init__(self, text: str, code: int = 1) -> None:
+        super().__init__(text)
+        self.text = text
+        self.code = code
+
+
 class Unreadable(Exception):
     """The shim could not read the file; ``errno`` and the operating system's text."""
 

@@ -21,7 +21,7 @@ from grammar.arrays import parse_array
 from grammar.errors import GrammarError
 from grammar.hostlist import expand
 from grammar.times import format_time, parse_duration, parse_time
-from slurmk.commands.call import VERSION_TEXT, Call, Controller, Output
+from slurmk.commands.call import VERSION_TEXT, Call, Controller, Failure, Output
 from slurmk.commands.command_help import help_text
 from slurmk.commands.job_text import STEP_NAMES
 from slurmk.commands.sacct_fields import (
@@ -146,15 +146,6 @@ USAGE = "Usage: sacct [options]\n\tUse --help for help\n"
 
 PIECE = 500
 """Lines that are printed before others are served."""
-
-
-class Failure(Exception):
-    """Ends the command: ``text`` for standard error, and the exit code."""
-
-    def __init__(self, text: str, code: int = 1) -> None:
-        super().__init__(text)
-        self.text = text
-        self.code = code
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,7 +97,7 @@ async def _run(call: Call, controller: Controller, output: Output) -> int:
     submissions, files = await _prepare(call, output, told, script, controller.machine.site, quiet=quiet)
     event = Submit(now, call.caller, submissions)
     if lead.get("test_only"):
-        return await _test_only(controller, output, event, call.environment, quiet=quiet)
+        return await tell_outlook(NAME, controller, output, event, call.environment, quiet=quiet)
     answers = await controller.apply(event, files)
     for refused in answers:
         if isinstance(refused, Refused):
@@ -291,21 +291,22 @@ def exit_error(environment: Mapping[str, str]) -> int:
 # ------------------------------------------------------------------------------------------------- --test-only, --wait
 
 
-async def _test_only(
-    controller: Controller, output: Output, event: Submit, environment: Mapping[str, str], *, quiet: bool
+async def tell_outlook(
+    command: str, controller: Controller, output: Output, event: Submit, environment: Mapping[str, str], *, quiet: bool
 ) -> int:
     """When and where the job would start, on standard error; nothing is submitted."""
+    refused = "allocation failure" if command == NAME else f"{command}: allocation failure"
     outlook = await controller.plan_for(event)
     if isinstance(outlook, Refused):
-        output.error("".join(f"{NAME}: error: {notice}\n" for notice in outlook.notices))
-        output.error(f"allocation failure: {outlook.error}\n")
+        output.error("".join(f"{command}: error: {notice}\n" for notice in outlook.notices))
+        output.error(f"{refused}: {outlook.error}\n")
         return exit_error(environment)
     assert isinstance(outlook, Outlook)
     if outlook.start_time is None:
-        output.error(f"allocation failure: {SlurmError(Errno.REQUESTED_NODE_CONFIG_UNAVAILABLE)}\n")
+        output.error(f"{refused}: {SlurmError(Errno.REQUESTED_NODE_CONFIG_UNAVAILABLE)}\n")
         return exit_error(environment)
     if not quiet:
-        output.error(test_only_line(NAME, controller, event, outlook))
+        output.error(test_only_line(command, controller, event, outlook))
     return 0
 
 

@@ -19,7 +19,7 @@ from grammar.formats import Column, Field, Layout, all_columns, compile_format, 
 from grammar.hostlist import expand
 from grammar.times import parse_duration
 from slurmk.commands import squeue_fields as fields
-from slurmk.commands.call import VERSION_TEXT, Call, Controller, Output
+from slurmk.commands.call import VERSION_TEXT, Call, Controller, Failure, Output
 from slurmk.commands.command_help import help_text
 from slurmk.commands.job_text import JobText, running_steps, today
 from slurmk.model.job import BATCH_STEP, EXTERN_STEP, INTERACTIVE_STEP, Job
@@ -135,15 +135,6 @@ PIECE = 500
 """Rows that are rendered before others are served."""
 
 T = TypeVar("T")
-
-
-class Failure(Exception):
-    """Ends the command: ``text`` for standard error, and the exit code."""
-
-    def __init__(self, text: str, code: int = 1) -> None:
-        super().__init__(text)
-        self.text = text
-        self.code = code
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from grammar.hostlist import expand
 from grammar.options import OptionError
 from slurmk.commands.call import VERSION_TEXT, Call, Controller, Output, Unreadable
 from slurmk.commands.option_help import completions, help_text, usage_text
-from slurmk.commands.sbatch import as_bytes, exit_error, test_only_line
+from slurmk.commands.sbatch import as_bytes, exit_error, tell_outlook
 from slurmk.commands.submission import (
     Options,
     absolute,
@@ -42,7 +42,6 @@ from slurmk.model.job import Job, JobRequest
 from slurmk.model.site import Site
 from slurmk.model.states import JobFlag, JobState
 from slurmk.model.step import StepRequest
-from slurmk.planner.snapshot import Outlook
 
 NAME = "srun"
 
@@ -339,7 +338,7 @@ async def _alone(
     submission = _submission(call, options, checked.request, operands)
     event = Submit(controller.now(), call.caller, (submission,))
     if options.get("test_only"):
-        return await _test_only(controller, output, event, call.environment)
+        return await tell_outlook(NAME, controller, output, event, call.environment, quiet=False)
     job_id = await _submit(call, controller, output, event, options, checked.request, quiet=quiet)
     if job_id is None:
         return exit_error(call.environment)
@@ -461,17 +460,3 @@ def _already_over() -> str:
 
 async def _cancel(call: Call, controller: Controller, job_id: int) -> None:
     await controller.apply(Kill(controller.now(), call.caller, (JobSelection(job_id),)))
-
-
-async def _test_only(controller: Controller, output: Output, event: Submit, environment: Mapping[str, str]) -> int:
-    outlook = await controller.plan_for(event)
-    if isinstance(outlook, Refused):
-        output.error("".join(f"{NAME}: error: {notice}\n" for notice in outlook.notices))
-        output.error(f"{NAME}: allocation failure: {outlook.error}\n")
-        return exit_error(environment)
-    assert isinstance(outlook, Outlook)
-    if outlook.start_time is None:
-        output.error(f"{NAME}: allocation failure: {SlurmError(Errno.REQUESTED_NODE_CONFIG_UNAVAILABLE)}\n")
-        return exit_error(environment)
-    output.error(test_only_line(NAME, controller, event, outlook))
-    return 0
