@@ -320,6 +320,7 @@ class Srun:
                 self.tell_at = time.monotonic() + GATHER_SECONDS
         if len(self.statuses) == len(self.ranks):
             self.wait_until = None
+            self._tell_ended()  # at once: a batch script that is being killed takes srun with it
             return
         if status and self.request.get("kill_on_bad_exit") and not self.aborted:
             self._tell_ended()

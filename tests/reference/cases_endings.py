@@ -33,7 +33,7 @@ CHANGING = (
 )
 """Times; which of its two schedulers started a job; the priority, of which fair share is a part; an array element's own id."""
 
-"""Without the line of stepped.out that tells of the step: srun is sometimes gone before it comes, on both sides."""
+"""Without the lines of stepped.out that tell of the step and its task: srun is sometimes gone before they come, on both sides."""
 
 CASES = [
     *(
@@ -41,7 +41,7 @@ CASES = [
         for command in (
             "cat good.out bad.out signalled.out",
             "cat stopped.out",
-            "grep -v STEP stepped.out | sort",
+            "grep -v -e STEP -e 'task 0' stepped.out | sort",
             "cat traps.out",
             "cat list-1.out list-2.out wide.out",
             "ls never.out",
