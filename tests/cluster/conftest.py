@@ -1,4 +1,4 @@
-"""A real Kubernetes API server for the tests: the one that KUBECONFIG names, with simulated nodes, and real ones where it has them.
+"""A real Kubernetes API server for the tests: the one that KUBECONFIG names, with simulated nodes and perhaps real ones.
 
 ``SLURMK_LAB`` must be set to 1 too, so that nobody's tests run on a cluster that merely is the current one. These tests make
 namespaces of their own and remove them; they expect nodes labelled ``lab/kind=simulated`` (and ``lab/kind=real``).
