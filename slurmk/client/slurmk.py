@@ -25,7 +25,7 @@ STOP_SECONDS = 90.0
 DESCRIPTION = """Slurm-compatible batch scheduling.
 
 slurmk up makes an embedded cluster out of this machine: a controller, and pretended nodes on which jobs are real
-processes. Then, in any shell:
+processes. slurmk up --kubernetes runs jobs on a Kubernetes cluster instead. Then, in any shell:
 
     eval "$(slurmk env)"
     sbatch --wrap hostname
@@ -33,7 +33,7 @@ processes. Then, in any shell:
 """
 
 COMMANDS = {
-    "up": "start the controller and its embedded cluster, in the foreground",
+    "up": "start the controller, with an embedded cluster or on Kubernetes, in the foreground",
     "down": "stop the controller; jobs go on and are taken up by the next up",
     "status": "say how the cluster is",
     "env": "print what to eval to have sbatch, squeue and the others on PATH",
@@ -97,6 +97,15 @@ def parser() -> argparse.ArgumentParser:
             command.add_argument("--conf", metavar="DIR", help="read slurm.conf, gres.conf and topology.conf there")
             command.add_argument("--nodes", type=positive, metavar="N", help="without --conf: pretend N nodes (default: 4)")
             command.add_argument("--database", metavar="URL", help="postgresql://... instead of SQLite below --dir")
+            command.add_argument(
+                "--kubernetes",
+                nargs="?",
+                const="",
+                metavar="FILE",
+                help="run jobs on a Kubernetes cluster, as FILE says (default: slurmk.yaml of --conf, if there is one)",
+            )
+            command.add_argument("--kubeconfig", metavar="FILE", help="with --kubernetes: instead of $KUBECONFIG")
+            command.add_argument("--context", metavar="NAME", help="with --kubernetes: instead of the kubeconfig's current one")
         if name == "up":
             command.add_argument("--detach", action="store_true", help="go to the background once the cluster answers")
         if name == "down":
@@ -123,6 +132,16 @@ def default_directory() -> str:
 def controller_options(options: argparse.Namespace) -> "List[str]":
     """What of the command line is for the controller."""
     given = []
+    if options.kubernetes is None and (options.kubeconfig or options.context):
+        raise Fault("--kubeconfig and --context go with --kubernetes")
+    if options.kubernetes is not None and options.nodes:
+        raise Fault("--nodes pretends nodes; with --kubernetes they are the cluster's")
+    if options.kubernetes is not None:
+        given += ["--kubernetes", os.path.abspath(options.kubernetes) if options.kubernetes else ""]
+    if options.kubeconfig:
+        given += ["--kubeconfig", os.path.abspath(options.kubeconfig)]
+    if options.context:
+        given += ["--context", options.context]
     if options.conf:
         given += ["--conf", os.path.abspath(options.conf)]
     if options.nodes:
@@ -242,6 +261,9 @@ def tell(answer: "Tuple[int, bytes, bytes]") -> int:
 def status(directory: Path) -> int:
     """Say how the cluster is."""
     answer = ask(directory, [b"status"])
+    if answer is None and is_locked(directory):
+        print("slurmk: a controller in %s starts or stands by; see %s" % (directory, directory / "log" / "controller.log"))
+        return 1
     if answer is None:
         print("slurmk: no cluster is up in %s" % directory)
         return 1

@@ -127,6 +127,10 @@ class Controller(Protocol):
         """Read the configuration again and go by it. Returns what stands against it (nothing has changed then), or ""."""
         ...
 
+    def surroundings(self) -> Sequence[str]:
+        """Lines about what the jobs run on, for a person to read."""
+        ...
+
     def shutdown(self, *, end_jobs: bool) -> None:
         """Stop the controller (slurmk down, scontrol shutdown)."""
         ...

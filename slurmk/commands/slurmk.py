@@ -32,7 +32,7 @@ def status(controller: Controller) -> str:
         f"slurmk {__version__}: cluster {machine.site.cluster_name} is up, pid {os.getpid()}\n"
         f"nodes: {len(machine.nodes)} ({counted})\n"
         f"jobs: {states[JobState.RUNNING]} running, {states[JobState.PENDING]} pending\n"
-    )
+    ) + "".join(f"{line}\n" for line in controller.surroundings())
 
 
 def down(call: Call, controller: Controller, output: Output, *, end_jobs: bool) -> int:

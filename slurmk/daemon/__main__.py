@@ -25,6 +25,9 @@ def main() -> int:
     parser.add_argument("--conf", type=Path)
     parser.add_argument("--nodes", type=int)
     parser.add_argument("--database")
+    parser.add_argument("--kubernetes")
+    parser.add_argument("--kubeconfig", default="")
+    parser.add_argument("--context", default="")
     options = parser.parse_args()
     directory = Path(os.path.abspath(options.dir))
     try:
@@ -36,7 +39,7 @@ def main() -> int:
         print(f"slurmk: a controller runs in {directory} already", file=sys.stderr)
         return OCCUPIED
     with lock:
-        return serve(directory, options)
+        return serve(directory, options) if options.kubernetes is None else serve_kubernetes(directory, options)
 
 
 def serve(directory: Path, options: argparse.Namespace) -> int:
@@ -71,6 +74,26 @@ def serve(directory: Path, options: argparse.Namespace) -> int:
     except OSError as error:
         return complain(f"{error.filename or directory}: {error.strerror}")
     return 0
+
+
+def serve_kubernetes(directory: Path, options: argparse.Namespace) -> int:
+    """The same with a Kubernetes cluster's nodes."""
+    from slurmk.daemon.kubernetes import Place, Unusable, run
+
+    place = Place(
+        directory=directory,
+        configuration=options.conf and Path(os.path.abspath(options.conf)),
+        settings=options.kubernetes and Path(os.path.abspath(options.kubernetes)),
+        kubeconfig=options.kubeconfig,
+        context=options.context,
+        database=options.database or f"sqlite:///{directory}/state/slurmk.sqlite",
+    )
+    try:
+        return asyncio.run(run(place))
+    except Unusable as error:
+        return complain(str(error))
+    except OSError as error:
+        return complain(f"{error.filename or directory}: {error.strerror}")
 
 
 def prepare(directory: Path) -> None:

@@ -23,6 +23,14 @@ def find_site(configuration: Path | None, nodes: int | None) -> Site:
     return load_site(read, str(configuration))
 
 
+def find_configured(configuration: Path | None) -> Site | None:
+    """What slurm.conf says on Kubernetes, where it may leave nodes and partitions to the cluster; None without one. Raises
+    as ``find_site`` does."""
+    if configuration is None or not (configuration / "slurm.conf").is_file():
+        return None
+    return load_site(read, str(configuration), nodes_required=False)
+
+
 def read(path: str) -> str | None:
     """A configuration file's text, None when there is none. Raises OSError, for devices and pipes as well."""
     try:

@@ -38,6 +38,9 @@ LONGEST_ADDRESS = 107
 PIECE = 256 * 1024
 """Bytes of output that are gathered into one frame."""
 
+NOBODY = 65534
+"""The uid that incomplete requests from the network are counted under."""
+
 Answer = Callable[[Call, Output], Awaitable[int]]
 LookUp = Callable[[int], Awaitable[Caller]]
 Attach = Callable[[asyncio.StreamReader, asyncio.StreamWriter, str], Awaitable[None]]
@@ -61,6 +64,10 @@ class Doorkeeper:
 
     def connection(self) -> Connection:
         return Connection(self)
+
+    def remote(self) -> Connection:
+        """A connection that comes over the network."""
+        return RemoteConnection(self)
 
     def refusal(self, user_id: int) -> str:
         """Why a further connection of that user is not taken; empty when it is."""
@@ -113,7 +120,7 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
-        self._peer = peer_of(transport.get_extra_info("socket"))
+        self._peer = self._peer_of(transport)
         refusal = self._doorkeeper.refusal(self._peer.user_id)
         if refusal:
             self._reject(refusal)
@@ -141,6 +148,14 @@ class Connection(asyncio.Protocol):
         except (wire.WireError, ValueError) as error:
             log.info("uid %d pid %d: %s", self._peer.user_id, self._peer.process_id, error)
             self._reject(str(error))
+
+    def _peer_of(self, transport: asyncio.Transport) -> Peer:
+        return peer_of(transport.get_extra_info("socket"))
+
+    def _admit(self, role: str) -> None:
+        """Raise WireError for a role that this peer may not have."""
+        if role == "stepd" and self._peer.user_id not in (0, os.geteuid()):
+            raise wire.WireError("stepds run as the controller's user")
 
     def eof_received(self) -> bool:
         return False
@@ -200,8 +215,7 @@ class Connection(asyncio.Protocol):
         version, _, role = payload.decode("ascii", "replace").partition(" ")
         if not version.isdigit() or int(version) < wire.OLDEST or not role.isprintable() or not role:
             raise wire.WireError("the peer speaks another version of slurmk's protocol")
-        if role == "stepd" and self._peer.user_id not in (0, os.geteuid()):
-            raise wire.WireError("stepds run as the controller's user")
+        self._admit(role)
         self._role = role
         if role == "stepd":
             self._hand_over(payload.decode("ascii", "replace"))
@@ -300,6 +314,18 @@ class Connection(asyncio.Protocol):
         return await self._question
 
 
+class RemoteConnection(Connection):
+    """A connection over TCP: the kernel does not know whose it is. A stepd proves to the launcher that it holds its job's
+    secret; nobody else is served."""
+
+    def _peer_of(self, transport: asyncio.Transport) -> Peer:
+        return Peer(0, NOBODY, NOBODY)
+
+    def _admit(self, role: str) -> None:
+        if role != "stepd":
+            raise wire.WireError("commands are not taken from the network")
+
+
 class CommandOutput:
     """``call.Output`` over a connection."""
 
@@ -381,6 +407,37 @@ def listen(path: Path) -> socket.socket:
         finally:
             os.close(folder)
     path.chmod(0o666)
+    listening.setblocking(False)
+    return listening
+
+
+def listen_remotely(address: str, remembered: Path) -> socket.socket:
+    """A TCP socket at ``HOST:PORT``. Port 0 is any free one: the one that ``remembered`` names from an earlier start, as
+    long as nobody else took it, since pods that run call there. Raises OSError."""
+    host, _, port = address.rpartition(":")
+    wanted = int(port) or _remembered_port(remembered)
+    try:
+        listening = _listen_at(host.strip("[]"), wanted)
+    except OSError:
+        if wanted == int(port):
+            raise
+        log.warning("port %d is in use by another program; stepds that called there do not find the controller", wanted)
+        listening = _listen_at(host.strip("[]"), 0)
+    remembered.write_text(f"{listening.getsockname()[1]}\n", encoding="ascii")
+    return listening
+
+
+def _remembered_port(remembered: Path) -> int:
+    try:
+        port = int(remembered.read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return 0
+    return port if 0 < port < 65536 else 0
+
+
+def _listen_at(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.create_server((host, port), family=family, backlog=1024, dualstack_ipv6=host == "::")
     listening.setblocking(False)
     return listening
 

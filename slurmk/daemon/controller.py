@@ -8,6 +8,7 @@ import logging
 import os
 import resource
 import signal
+import socket
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -74,7 +75,12 @@ class Daemon:
         store: Store,
         launcher: EmbeddedLauncher,
         read_site: Callable[[], Site] | None = None,
+        *,
+        remote: socket.socket | None = None,
+        surroundings: Callable[[], Sequence[str]] = tuple,
     ) -> None:
+        """``remote`` is a bound TCP socket where stepds call that are elsewhere; ``surroundings`` are lines for
+        ``slurmk status`` about what the jobs run on."""
         self.directory = directory
         self.socket_path = directory / SOCKET
         self.started = time.time()
@@ -82,6 +88,8 @@ class Daemon:
         self._read_site = read_site or (lambda: site)
         self._store = store
         self.launcher = launcher
+        self._remote = remote
+        self._surroundings = surroundings
         self._waiting: dict[int, list[asyncio.Future[Job | None]]] = {}
         self._stopping = asyncio.Event()
         self._end_jobs = False
@@ -154,6 +162,9 @@ class Daemon:
         log.info("the configuration was read again: %d nodes", len(site.nodes))
         return ""
 
+    def surroundings(self) -> Sequence[str]:
+        return self._surroundings()
+
     def shutdown(self, *, end_jobs: bool) -> None:
         self._end_jobs = self._end_jobs or end_jobs
         self._stopping.set()
@@ -189,6 +200,8 @@ class Daemon:
         self.engine.start()
         await self._take_up_jobs()  # before the first stepd comes back: one that is not known ends its job
         self.server = await loop.create_unix_server(self.doorkeeper.connection, sock=listening, backlog=1024)
+        if self._remote is not None:
+            self.remote_server = await loop.create_server(self.doorkeeper.remote, sock=self._remote, backlog=1024)
         self._guarding = loop.create_task(self._guard_socket())
         self.timers.start()
         self.planning.start()
@@ -227,6 +240,8 @@ class Daemon:
             await self._cancel_all()  # while stepds that are away can still call
         self._guarding.cancel()
         self.server.close()
+        if self._remote is not None:
+            self.remote_server.close()
         self.timers.stop()
         await self.doorkeeper.close()
         with contextlib.suppress(asyncio.TimeoutError):

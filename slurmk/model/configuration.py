@@ -125,19 +125,31 @@ def machine_site(
     )
 
 
+def unnamed_site(cluster_name: str, operators: Iterable[str] = ("root",)) -> Site:
+    """A cluster of which nothing is configured: its nodes and partitions come from elsewhere, the rest is as by default."""
+    return Site(
+        cluster_name=cluster_name,
+        nodes=(),
+        partitions=(),
+        parameters=_shown(Configuration("")) | {"ClusterName": cluster_name, "PriorityType": "priority/basic"},
+        operators=tuple(operators),
+    )
+
+
 # ------------------------------------------------------------------------------------------------ out of slurm.conf
 
 
-def load_site(read: Reader, directory: str) -> Site:
+def load_site(read: Reader, directory: str, *, nodes_required: bool = True) -> Site:
     """The site that slurm.conf, gres.conf and topology.conf in ``directory`` describe.
 
-    ``read`` gives a file's text, or None where there is none. Raises GrammarError.
+    ``read`` gives a file's text, or None where there is none. ``nodes_required`` is false where nodes come from elsewhere.
+    Raises GrammarError.
     """
     configuration = read_slurm_conf(read, posixpath.join(directory, "slurm.conf"))
     _check_choices(configuration)
     gres = read_gres_conf(read, posixpath.join(directory, "gres.conf"))
     nodes = _down_nodes(_nodes(configuration, gres), configuration)
-    if not nodes:
+    if not nodes and nodes_required:
         raise GrammarError(f"{configuration.file}: NodeName: there is no node")
     ordered = {name: nodes[name] for name in in_order(nodes)}
     topology = _text(configuration, "TopologyPlugin", "topology/flat")

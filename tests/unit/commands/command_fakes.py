@@ -110,6 +110,9 @@ class FakeController:
     async def reconfigure(self, caller: Caller) -> str:
         return self.fault
 
+    def surroundings(self) -> Sequence[str]:
+        return ()
+
     def shutdown(self, *, end_jobs: bool) -> None:
         self.stopped = end_jobs
 

@@ -1,0 +1,197 @@
+"""The controller on Kubernetes: connects to the API server, waits for the Lease, and only then opens the store and serves.
+
+Whoever holds the Lease acts; another controller waits in ``acquire`` and has touched nothing until then. A controller that
+finds its Lease in another's hands ends at once, as if killed: it may have been away for long, and what it would still
+write is no longer its to write. Everything acknowledged is on disk, and the other one has begun to reconcile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+from accounting.store import Store, StoreError
+from grammar.errors import GrammarError
+from slurmk.daemon.configured import find_configured, read
+from slurmk.daemon.connection import listen_remotely
+from slurmk.daemon.logs import start_log
+from slurmk.model.site import Site
+
+if TYPE_CHECKING:
+    from bridge.kubernetes.api import Api
+    from bridge.kubernetes.cluster import Cluster
+
+    from bridge.kubernetes.settings import Settings
+
+log = logging.getLogger(__name__)
+
+SETTINGS = "slurmk.yaml"
+"""The settings' file below ``--conf`` when none is named."""
+
+LOST_LEASE = 4
+"""Exit code when another controller has the Lease."""
+
+
+class Unusable(Exception):
+    """Why there can be no controller; ``str()`` is for the person who wanted one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where everything is: what the command line said, made absolute."""
+
+    directory: Path
+    configuration: Path | None
+    settings: Path | None
+    kubeconfig: str
+    context: str
+    database: str
+
+
+async def run(place: Place) -> int:
+    """Serve until told to stop; gives the exit code. Raises Unusable or OSError when it cannot begin."""
+    from bridge.kubernetes.api import Api, ApiError, Unavailable
+
+    settings, configured = _read(place)
+    start_log(place.directory)
+    try:
+        api = await Api.connect(settings)
+    except (ApiError, Unavailable) as error:
+        raise Unusable(f"the Kubernetes API server cannot be used: {error}") from None
+    try:
+        return await _lead(place, api, settings, configured)
+    except (ApiError, Unavailable) as error:
+        raise Unusable(f"the Kubernetes API server cannot be used: {error}") from None
+    finally:
+        await api.close()
+
+
+async def _lead(place: Place, api: Api, settings: Settings, configured: Site | None) -> int:
+    """Wait for the Lease and hold it as long as the controller runs."""
+    from bridge.kubernetes.lease import Lease
+
+    lease = Lease(api, settings, f"{socket.gethostname()}_{os.getpid()}")
+    await lease.acquire()
+    watching = asyncio.create_task(_end_without(lease.lost, settings))
+    try:
+        return await _serve(place, api, settings, configured)
+    finally:
+        watching.cancel()
+        await lease.release()
+
+
+async def _end_without(lost: asyncio.Event, settings: Settings) -> None:
+    await lost.wait()
+    _end(f"another controller has the lease {settings.namespace}/{settings.lease}")
+
+
+def _end(why: str) -> NoReturn:
+    """End at once, doing nothing more, not even what is begun."""
+    log.error("%s; this one ends", why)
+    print(f"slurmk: error: {why}", file=sys.stderr, flush=True)
+    logging.shutdown()
+    os._exit(LOST_LEASE)
+
+
+async def _serve(place: Place, api: Api, settings: Settings, configured: Site | None) -> int:
+    from bridge.kubernetes.cluster import Cluster
+    from bridge.kubernetes.launcher import KubernetesLauncher
+
+    from slurmk.daemon.controller import Daemon
+
+    remote = listen_remotely(settings.listen, place.directory / "state" / "port")
+    cluster = Cluster(api, settings, configured)
+    try:
+        await cluster.begin()
+        site = cluster.site
+        store = Store(place.database, site)
+        await asyncio.to_thread(store.open)
+        launcher = KubernetesLauncher(api, cluster, site, place.directory, _address(settings, api, remote))
+        reading = _Rereading(place, cluster)
+        await Daemon(place.directory, site, store, launcher, reading.site, remote=remote, surroundings=cluster.status).run()
+    except StoreError as error:
+        raise Unusable(f"the database cannot be used: {error}") from None
+    finally:
+        await cluster.stop()
+    return 0
+
+
+class _Rereading:
+    """What ``scontrol reconfigure`` reads, in a thread: slurm.conf and slurmk.yaml over the nodes that are known."""
+
+    def __init__(self, place: Place, cluster: Cluster) -> None:
+        self._place = place
+        self._cluster = cluster
+
+    def site(self) -> Site:
+        """The site by the files as they are now. Raises GrammarError or OSError, and changes nothing then."""
+        try:
+            settings, configured = _read(self._place)
+        except Unusable as error:
+            raise GrammarError(str(error)) from None
+        return self._cluster.configure(settings, configured)
+
+
+def _read(place: Place) -> tuple[Settings, Site | None]:
+    """slurmk.yaml and slurm.conf. Raises Unusable or OSError."""
+    from bridge.kubernetes.settings_file import load_settings
+
+    from bridge.kubernetes.settings import Settings
+
+    path = place.settings
+    if path is None and place.configuration is not None and (place.configuration / SETTINGS).is_file():
+        path = place.configuration / SETTINGS
+    if place.configuration is not None and path is None and not (place.configuration / "slurm.conf").is_file():
+        raise Unusable(f"{place.configuration}: there is neither slurm.conf nor {SETTINGS}")
+    try:
+        settings = Settings()
+        if path is not None:
+            text = read(str(path))
+            if text is None:
+                raise Unusable(f"{path}: there is no such file")
+            settings = load_settings(text, str(path))
+        configured = find_configured(place.configuration)
+    except GrammarError as error:
+        raise Unusable(str(error)) from None
+    return (
+        replace(settings, kubeconfig=place.kubeconfig or settings.kubeconfig, context=place.context or settings.context),
+        configured,
+    )
+
+
+def _address(settings: Settings, api: Api, remote: socket.socket) -> str:
+    """``HOST:PORT`` that pods dial: as the site says, else the address by which this host reaches the API server."""
+    port = remote.getsockname()[1]
+    if settings.controller:
+        host, colon, given = settings.controller.rpartition(":")
+        return settings.controller if colon and given.isdigit() else f"{settings.controller}:{port}"
+    host = _own_address(api.host)
+    if host.startswith("127.") or host == "::1":
+        log.warning("pods cannot reach the controller at %s: set `controller` in %s", host, SETTINGS)
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _own_address(host: str) -> str:
+    """The address of this machine in its connections to ``host``; nothing is sent."""
+    try:
+        found = socket.getaddrinfo(host, 443, type=socket.SOCK_DGRAM)
+    except OSError:
+        return socket.gethostname()
+    for family, kind, protocol, _, address in found:
+        with socket.socket(family, kind, protocol) as probe:
+            try:
+                probe.connect(address)
+            except OSError:
+                continue
+            return str(probe.getsockname()[0])
+    return socket.gethostname()
+
+
+__all__: Sequence[str] = ("LOST_LEASE", "SETTINGS", "Place", "Unusable", "run")
