@@ -15,6 +15,10 @@ REQUEUE_DELAY = 121
 """Seconds before a batch job that was requeued may start again: Slurm waits for old credentials to expire."""
 
 REQUEUED_HELD = "job requeued in held state"
+FIRST_RETRY_DELAY = 60
+LONGEST_RETRY_DELAY = 3600
+"""Seconds that a job waits after its launch failed for a reason that may pass; doubled with each failure in a row."""
+
 LAUNCH_FAILED = "launch failed requeued held"
 """What Slurm shows in place of a reason while such a job waits for its release."""
 
@@ -55,7 +59,7 @@ def end(
         replace(
             job,
             state=state,
-            flags=(job.flags & ~(JobFlag.CONFIGURING | JobFlag.STOPPED)) | JobFlag.COMPLETING,
+            flags=(job.flags & ~_flags_lost(state)) | JobFlag.COMPLETING,
             reason=reason,
             state_description=description,
             end_time=turn.now,
@@ -63,6 +67,7 @@ def end(
             exit_code=job.exit_code if exit_code is None else exit_code,
             cancelled_by=job.cancelled_by if user_id is None else user_id,
             failed_node=failed_node or job.failed_node,
+            requeued_as=job.requeued_as if state is JobState.PENDING else None,
         )
     )
     wait = turn.state.site.kill_wait if kill_wait is None else kill_wait
@@ -71,6 +76,12 @@ def end(
     if nodes:
         turn.emit(Terminate(job.job_id, job.restarts, wait, nodes))
     return release(turn, job, gone)
+
+
+def _flags_lost(state: JobState) -> JobFlag:
+    """What no longer holds of a job that ends; one that ends for good is not queued again whatever was said before."""
+    lost = JobFlag.CONFIGURING | JobFlag.STOPPED
+    return lost if state is JobState.PENDING else lost | JobFlag.REQUEUED | JobFlag.REQUEUE_HOLD | JobFlag.LAUNCH_FAILED
 
 
 def _suspended_now(turn: Turn, job: Job) -> int:
@@ -105,16 +116,48 @@ def _close_steps(turn: Turn, job: Job) -> None:
 
 
 def requeue(
-    turn: Turn, job: Job, reason: Reason, *, held: bool, gone: frozenset[str] = frozenset(), failed_node: str = ""
+    turn: Turn,
+    job: Job,
+    reason: Reason,
+    *,
+    held: bool,
+    gone: frozenset[str] = frozenset(),
+    failed_node: str = "",
+    ended_as: JobState | None = None,
 ) -> Job:
-    """End a job that holds nodes and put it back in the queue once they are released."""
+    """End a job that holds nodes and put it back in the queue once they are released. ``ended_as`` is what accounting says
+    of this attempt in place of REQUEUED."""
     flags = job.flags | JobFlag.REQUEUED | (JobFlag.REQUEUE_HOLD if held else JobFlag.NONE)
     mail(turn, job, "REQUEUE")
-    job = replace(job, flags=flags)
+    job = replace(job, flags=flags, requeued_as=ended_as)
     return end(turn, job, JobState.PENDING, reason, kill_wait=turn.state.site.kill_wait, gone=gone, failed_node=failed_node)
 
 
+def try_later(turn: Turn, job: Job, message: str, gone: frozenset[str] = frozenset()) -> Job:
+    """The launch of a job failed for a reason that may pass: it waits again, saying why, once its nodes are released."""
+    job = replace(
+        job, flags=job.flags | JobFlag.REQUEUED, system_comment=message, launch_failures=min(job.launch_failures + 1, 64)
+    )
+    description = f"{Reason.JOB_LAUNCH_FAILURE.value}:{message}"
+    return end(turn, job, JobState.PENDING, Reason.JOB_LAUNCH_FAILURE, description=description, kill_wait=0, gone=gone)
+
+
+def waits_after_failure(job: Job, now: int) -> bool:
+    """True while a job waits because its launch failed a while ago."""
+    return job.launch_failures > 0 and job.priority > 0 and (job.request.begin_time or 0) > now
+
+
+def _retry_delay(job: Job) -> int:
+    return int(min(FIRST_RETRY_DELAY * 2 ** (job.launch_failures - 1), LONGEST_RETRY_DELAY))
+
+
 def _back_in_queue(turn: Turn, job: Job) -> Job:
+    if job.launch_failures and job.reason is Reason.JOB_LAUNCH_FAILURE and not job.flags & JobFlag.LAUNCH_FAILED:
+        waiting = again(turn, job, delay=_retry_delay(job))
+        description = job.state_description
+        return turn.save(
+            replace(waiting, reason=job.reason, state_description=description, priority=job.priority or waiting.priority)
+        )
     if job.flags & JobFlag.LAUNCH_FAILED:
         return again(turn, job, held=Reason.JOB_LAUNCH_FAILURE, description=LAUNCH_FAILED)
     if job.flags & JobFlag.REQUEUE_HOLD:
@@ -122,9 +165,9 @@ def _back_in_queue(turn: Turn, job: Job) -> Job:
     return again(turn, job)
 
 
-def again(turn: Turn, job: Job, *, held: Reason | None = None, description: str = "") -> Job:
+def again(turn: Turn, job: Job, *, held: Reason | None = None, description: str = "", delay: int = REQUEUE_DELAY) -> Job:
     """A job that ran (or failed to) waits once more, as its next attempt, and not at once; held if there is a reason to."""
-    begin = turn.now + REQUEUE_DELAY
+    begin = turn.now + delay
     flags = job.flags & (JobFlag.SPECIAL_EXIT if held else JobFlag.NONE)
     request = replace(job.request, begin_time=begin)
     job = replace(
@@ -149,6 +192,7 @@ def again(turn: Turn, job: Job, *, held: Reason | None = None, description: str 
         cancelled_by=None,
         steps=(),
         next_step=0,
+        requeued_as=None,
         priority=0,
     )
     if not held:

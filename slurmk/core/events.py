@@ -168,13 +168,18 @@ class JobStarted:
 
 @dataclass(frozen=True, slots=True)
 class LaunchFailed:
-    """The launcher could not bring the job up. ``requeue_held``: do not try again by itself (Slurm's behaviour)."""
+    """The launcher could not bring the job up. ``nodes`` are those on which nothing of it is left.
+
+    A batch job waits held after that, as in Slurm, and an allocation has failed. With ``retry`` what stood in the way may
+    pass (a quota, a queue, an image that cannot be pulled): the job waits again, each time twice as long, and says why.
+    """
 
     time: float
     job_id: int
     restart: int
     message: str
     nodes: tuple[str, ...] = ()
+    retry: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +238,29 @@ class NodeFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class Preempted:
+    """Others took the job's place (a queue system, a scheduler, a node short of memory): PREEMPTED, or queued again where
+    it may be. ``nodes`` are those on which nothing of it is left."""
+
+    time: float
+    job_id: int
+    restart: int
+    message: str
+    nodes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Withdrawn:
+    """Somebody who may do so removed what the job ran as, with other tools than ours: the job is cancelled."""
+
+    time: float
+    job_id: int
+    restart: int
+    message: str
+    nodes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class NodeChanged:
     """The launcher sees a node appear, change or vanish (``removed``)."""
 
@@ -274,6 +302,8 @@ Event: TypeAlias = (
     | BatchEnded
     | NodesReleased
     | NodeFailed
+    | Preempted
+    | Withdrawn
     | NodeChanged
     | Tick
     | Reconfigure

@@ -28,6 +28,7 @@ from slurmk.core.events import (
     NodeFailed,
     NodesReleased,
     Planned,
+    Preempted,
     Reconfigure,
     Requeue,
     StepEnded,
@@ -38,6 +39,7 @@ from slurmk.core.events import (
     UpdateJob,
     UpdateNode,
     UpdatePartition,
+    Withdrawn,
 )
 from slurmk.core.kills import kill, may_change
 from slurmk.core.nodes import restore as restore_nodes
@@ -268,7 +270,7 @@ def _alarm_pending(turn: Turn, job: Job) -> None:
     job = dependencies.test(turn, job)
     if job.pending and job.priority and not job.accrue_time and 0 < job.eligible_time <= turn.now:
         job = turn.save(replace(job, accrue_time=turn.now))
-    if job.reason is Reason.BEGIN_TIME:
+    if job.reason is Reason.BEGIN_TIME or (job.reason is Reason.JOB_LAUNCH_FAILURE and job.priority):
         turn.state.set_reason(job, Reason.NONE)
     turn.wake_planner()
 
@@ -292,6 +294,8 @@ _HANDLERS: dict[type[Event], Callable[[Turn, Any], None]] = {
     BatchEnded: transitions.report,
     NodesReleased: transitions.report,
     NodeFailed: transitions.report,
+    Preempted: transitions.report,
+    Withdrawn: transitions.report,
 }
 
 __all__ = ["Accepted", "Machine", "Refused", "SlurmError"]

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from slurmk.core import arrays
 from slurmk.core.effects import Launch
-from slurmk.core.endings import mail
+from slurmk.core.endings import mail, waits_after_failure
 from slurmk.core.events import Planned
 from slurmk.core.state import NodeUsage, Phase, State, Turn, limit_end, phase_of
 from slurmk.model.job import Allocation, Job, NodeShare
@@ -43,16 +43,16 @@ def planned(turn: Turn, event: Planned) -> None:
             fitted = False
     if stale and not fitted:
         turn.wake_planner()
-    _tell(state, event.plan.outlooks.items())
+    _tell(state, event.plan.outlooks.items(), turn.now)
 
 
-def _tell(state: State, outlooks: Iterable[tuple[int, Outlook]]) -> None:
+def _tell(state: State, outlooks: Iterable[tuple[int, Outlook]], now: int) -> None:
     for job_id, outlook in outlooks:
         if job_id not in state.pending:
             continue
         state.outlooks[job_id] = outlook
         job = state.jobs[job_id]
-        if job.priority and job.request.dependency is None:
+        if job.priority and job.request.dependency is None and not waits_after_failure(job, now):
             state.set_reason(job, outlook.reason, outlook.description)
 
 

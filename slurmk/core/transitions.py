@@ -12,13 +12,25 @@ from signal import strsignal
 from typing import Any, TypeAlias
 
 from slurmk.core.effects import SaveStep
-from slurmk.core.endings import end, release, requeue
-from slurmk.core.events import BatchEnded, JobStarted, LaunchFailed, NodeFailed, NodesReleased, StepEnded, StepStarted
+from slurmk.core.endings import end, release, requeue, try_later
+from slurmk.core.events import (
+    BatchEnded,
+    JobStarted,
+    LaunchFailed,
+    NodeFailed,
+    NodesReleased,
+    Preempted,
+    StepEnded,
+    StepStarted,
+    Withdrawn,
+)
 from slurmk.core.state import Phase, Turn, phase_of
 from slurmk.model.job import Allocation, Job
 from slurmk.model.states import JobFlag, JobState, Reason
 
-Report: TypeAlias = JobStarted | LaunchFailed | StepStarted | StepEnded | BatchEnded | NodesReleased | NodeFailed
+Report: TypeAlias = (
+    JobStarted | LaunchFailed | StepStarted | StepEnded | BatchEnded | NodesReleased | NodeFailed | Preempted | Withdrawn
+)
 
 
 def report(turn: Turn, event: Report) -> None:
@@ -34,7 +46,7 @@ def report(turn: Turn, event: Report) -> None:
 
 def _running_started(turn: Turn, job: Job, event: JobStarted) -> None:
     if job.flags & JobFlag.CONFIGURING:
-        turn.save(replace(job, flags=job.flags & ~JobFlag.CONFIGURING))
+        turn.save(replace(job, flags=job.flags & ~JobFlag.CONFIGURING, launch_failures=0))
 
 
 def _running_ended(turn: Turn, job: Job, event: BatchEnded) -> None:
@@ -85,7 +97,14 @@ def _released(turn: Turn, job: Job, event: NodesReleased) -> None:
 
 
 def _running_launch_failed(turn: Turn, job: Job, event: LaunchFailed) -> None:
-    """A batch job goes back to the queue, held, so that it does not fail for ever; an allocation has failed."""
+    """A batch job goes back to the queue, held, so that it does not fail for ever; an allocation has failed. What may pass
+    makes every job that has not begun wait for a while."""
+    if event.retry and job.flags & JobFlag.CONFIGURING:
+        gone = frozenset(event.nodes)
+        for component in (job, *_other_components(turn, job)):
+            try_later(turn, component, event.message, gone)
+            gone = frozenset()
+        return
     if not job.batch:
         job = turn.save(replace(job, system_comment=event.message))
         end(turn, job, JobState.FAILED, Reason.JOB_LAUNCH_FAILURE, kill_wait=0, gone=frozenset(event.nodes))
@@ -118,10 +137,44 @@ def lose_nodes(turn: Turn, job: Job, lost: frozenset[str], *, gone: bool = True)
         return
     for component in (job, *_other_components(turn, job)):
         if may_requeue(turn, job):
-            requeue(turn, component, Reason.NODE_DOWN, held=False, gone=free, failed_node=names)
+            requeue(
+                turn,
+                component,
+                Reason.NODE_DOWN,
+                held=False,
+                gone=free,
+                failed_node=names,
+                ended_as=JobState.NODE_FAIL,
+            )
         else:
             end(turn, component, JobState.NODE_FAIL, Reason.NODE_DOWN, failed_node=names, gone=free)
         free = frozenset()  # of the other components nothing is gone
+
+
+def _preempted(turn: Turn, job: Job, event: Preempted) -> None:
+    """The job gave way to others: it is queued again where it may be, or over."""
+    gone = frozenset(event.nodes) | frozenset(turn.state.released.get(job.job_id, ()))
+    again = may_requeue(turn, job)
+    for component in (job, *_other_components(turn, job)):
+        noted = replace(component, system_comment=event.message)
+        if again:
+            requeue(turn, noted, Reason.NONE, held=False, gone=gone, ended_as=JobState.PREEMPTED)
+        else:
+            end(turn, noted, JobState.PREEMPTED, Reason.NONE, gone=gone)
+        gone = frozenset()
+
+
+def _withdrawn(turn: Turn, job: Job, event: Withdrawn) -> None:
+    """Somebody took the job away by other tools: as if root had cancelled it."""
+    gone = frozenset(event.nodes) | frozenset(turn.state.released.get(job.job_id, ()))
+    for component in (job, *_other_components(turn, job)):
+        noted = replace(component, system_comment=event.message)
+        end(turn, noted, JobState.CANCELLED, Reason.NONE, user_id=0, gone=gone)
+        gone = frozenset()
+
+
+def _completing_gone(turn: Turn, job: Job, event: Preempted | Withdrawn | LaunchFailed) -> None:
+    release(turn, job, frozenset(event.nodes))
 
 
 def may_requeue(turn: Turn, job: Job) -> bool:
@@ -170,14 +223,21 @@ TRANSITIONS: dict[tuple[Phase, type[Report]], Transition] = {
     (Phase.RUNNING, BatchEnded): _running_ended,
     (Phase.RUNNING, NodesReleased): _released,
     (Phase.RUNNING, NodeFailed): _node_failed,
+    (Phase.RUNNING, Preempted): _preempted,
+    (Phase.RUNNING, Withdrawn): _withdrawn,
     (Phase.SUSPENDED, StepEnded): _step_ended,
     (Phase.SUSPENDED, BatchEnded): _running_ended,
     (Phase.SUSPENDED, NodesReleased): _released,
     (Phase.SUSPENDED, NodeFailed): _node_failed,
+    (Phase.SUSPENDED, Preempted): _preempted,
+    (Phase.SUSPENDED, Withdrawn): _withdrawn,
     (Phase.COMPLETING, StepEnded): _step_ended,
     (Phase.COMPLETING, BatchEnded): _completing_ended,
     (Phase.COMPLETING, NodesReleased): _released,
     (Phase.COMPLETING, NodeFailed): _completing_node_failed,
+    (Phase.COMPLETING, LaunchFailed): _completing_gone,
+    (Phase.COMPLETING, Preempted): _completing_gone,
+    (Phase.COMPLETING, Withdrawn): _completing_gone,
     (Phase.FINISHED, StepEnded): _finished_step_ended,
     (Phase.FINISHED, BatchEnded): _completing_ended,
 }

@@ -327,6 +327,8 @@ class Job:
     system_comment: str = ""
     steps: tuple[Step, ...] = field(default=())
     next_step: int = 0
+    launch_failures: int = 0  # in a row, each of which made it wait longer
+    requeued_as: JobState | None = None  # how accounting sees the end of an attempt that is queued again: NODE_FAIL, PREEMPTED
 
     @property
     def partition(self) -> str:

@@ -23,6 +23,7 @@ from slurmk.core.events import (
     NodeFailed,
     NodesReleased,
     Planned,
+    Preempted,
     Requeue,
     StepEnded,
     StepStarted,
@@ -32,6 +33,7 @@ from slurmk.core.events import (
     Tick,
     UpdateJob,
     UpdateNode,
+    Withdrawn,
 )
 from slurmk.core.machine import Machine
 from slurmk.core.state import holds_nodes
@@ -159,9 +161,13 @@ class Life(RuleBasedStateMachine):
     def starts(self, job_id: int, late: bool) -> None:
         self.tell(JobStarted(self.now, job_id, self.attempt(job_id, late)))
 
-    @rule(job_id=JOBS, late=st.booleans())
-    def launch_fails(self, job_id: int, late: bool) -> None:
-        self.tell(LaunchFailed(self.now, job_id, self.attempt(job_id, late), "no"))
+    @rule(job_id=JOBS, late=st.booleans(), retry=st.booleans())
+    def launch_fails(self, job_id: int, late: bool, retry: bool) -> None:
+        self.tell(LaunchFailed(self.now, job_id, self.attempt(job_id, late), "no", retry=retry))
+
+    @rule(job_id=JOBS, late=st.booleans(), event=st.sampled_from([Preempted, Withdrawn]), gone=st.one_of(st.none(), NODES))
+    def it_is_taken_away(self, job_id: int, late: bool, event: type[Preempted], gone: str | None) -> None:
+        self.tell(event(self.now, job_id, self.attempt(job_id, late), "others", (gone,) if gone else ()))
 
     @rule(job_id=JOBS, late=st.booleans(), some=st.one_of(st.none(), NODES))
     def nodes_are_released(self, job_id: int, late: bool, some: str | None) -> None:
