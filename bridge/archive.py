@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,6 +15,23 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
+MAIN_IN_POD = """import os, sys
+library = os.path.join(os.environ.get("SLURMK_RUN", "/slurmk/run"), "lib")
+try:
+    import zipfile
+    with zipfile.ZipFile(sys.path[0]) as archive:
+        archive.extractall(library)
+except OSError as error:
+    sys.exit("slurmk: error: %s: %s" % (error.filename or library, error.strerror))
+sys.path.insert(0, library)
+from slurmk.stepd.__main__ import main
+sys.exit(main(sys.argv[1:]))
+"""
+"""Unpacks the archive where its modules can be compiled once for all of the pod's processes, and runs it from there."""
+
+CLIENT = ("__init__.py", "shim.py", "remote.py", "unreachable.py")
+
+
 def modules() -> Mapping[str, bytes]:
     """What stepd consists of: file names below the archive's root, and their content."""
     root = Path(slurmk.__file__).parent
@@ -21,6 +39,18 @@ def modules() -> Mapping[str, bytes]:
     for path in (root / "__init__.py", root / "wire.py", *sorted((root / "stepd").glob("*.py"))):
         found[f"slurmk/{path.relative_to(root)}"] = path.read_bytes()
     return found
+
+
+def pod_archive() -> bytes:
+    """stepd and the commands' shims as one zipapp for pods; the same bytes for the same modules."""
+    root = Path(slurmk.__file__).parent
+    found = {**modules(), "__main__.py": MAIN_IN_POD.encode()}
+    found.update({f"slurmk/client/{name}": (root / "client" / name).read_bytes() for name in CLIENT})
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name, content in found.items():
+            archive.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)
+    return packed.getvalue()
 
 
 def write_archive(path: Path) -> None:

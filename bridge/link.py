@@ -328,6 +328,16 @@ def step_secret(secret: bytes) -> str:
     return hmac.new(secret, b"srun secret", "sha256").hexdigest()
 
 
+def attempt_secret(secret: bytes, job_id: int, restart: int) -> bytes:
+    """The secret of one attempt, from that of its job (which all elements of an array share): it is good for nothing else."""
+    return hmac.new(secret, b"job %d attempt %d" % (job_id, restart), "sha256").digest()
+
+
+def command_secret(secret: bytes) -> str:
+    """What commands in a pod prove that they hold (see ``slurmk.stepd.messages.command_secret``)."""
+    return hmac.new(secret, b"command secret", "sha256").hexdigest()
+
+
 async def read_message(reader: asyncio.StreamReader) -> dict[str, Any]:
     """The next message. Raises IncompleteReadError at the end, WireError or ValueError for garbage."""
     kind, length = wire.header(await reader.readexactly(5))

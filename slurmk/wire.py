@@ -24,12 +24,16 @@ DIRECTORY = 4  # its working directory
 ENVIRONMENT = 5  # NAME=VALUE, each ended by NUL
 FACTS = 6  # name=value, each ended by NUL: umask (octal), pid, sid, host, columns, tty (of 0, 1, 2, as digits)
 GO = 7  # the request is complete
+# On a network connection from inside a job, after HELLO and CHALLENGE, before all else:
+PROOF = 11  # "JOB RESTART NONCE HMAC": that it holds the job's secret for commands
 # and later, when asked:
 CONTENT = 8  # the bytes that READ or READ_INPUT asked for
 UNREADABLE = 9  # "ERRNO text": they could not be read
+SIGNALLED = 10  # decimal: its process got this signal while it waits (from commands that have to tell their end)
 
 # The controller says to a command, before it does anything for it:
 WELCOME = 26  # who got no WELCOME can ask again; whoever did does not know what was done
+CHALLENGE = 27  # to HELLO on a network connection: a nonce; WELCOME then has the HMAC of the nonce in PROOF
 
 # The controller answers with any number of these, ended by EXIT or EXECUTE:
 OUTPUT = 20  # bytes for standard output

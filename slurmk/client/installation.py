@@ -38,7 +38,15 @@ COMMANDS = (
     "sreport",
 )
 
-MODULES = ("__init__.py", "wire.py", "client/__init__.py", "client/shim.py", "client/unreachable.py", "client/slurmk.py")
+MODULES = (
+    "__init__.py",
+    "wire.py",
+    "client/__init__.py",
+    "client/shim.py",
+    "client/remote.py",
+    "client/unreachable.py",
+    "client/slurmk.py",
+)
 
 LONGEST_SHEBANG = 120
 """Bytes; older kernels cut the first line of a script at 127."""

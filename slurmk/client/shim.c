@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +25,8 @@
 
 extern char **environ;
 
-enum { HELLO = 1, ARGUMENTS = 3, DIRECTORY = 4, ENVIRONMENT = 5, FACTS = 6, GO = 7, CONTENT = 8, UNREADABLE = 9 };
+enum { HELLO = 1, ARGUMENTS = 3, DIRECTORY = 4, ENVIRONMENT = 5, FACTS = 6, GO = 7, CONTENT = 8, UNREADABLE = 9,
+       SIGNALLED = 10 };
 enum { OUTPUT = 20, ERROR = 21, READ = 22, READ_INPUT = 23, EXECUTE = 24, EXIT = 25, WELCOME = 26 };
 
 #define MAXIMUM_FRAME (32u * 1024 * 1024)
@@ -235,6 +237,27 @@ static void become(char *payload, size_t size)
     _exit(1);
 }
 
+static int connected;
+
+/* Tell the controller which signal came: it says what that means, and gives the exit code. A second one ends us at once. */
+static void signalled(int number)
+{
+    char frame[16] = {SIGNALLED, 0, 0, 0, 2, '0' + number / 10, '0' + number % 10};
+    int before = errno;
+    if (send(connected, frame, 7, MSG_NOSIGNAL) < 0)
+        signal(number, SIG_DFL);
+    errno = before;
+}
+
+static void tell_signals(int connection)
+{
+    static const int numbers[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGPIPE};
+    struct sigaction action = {.sa_handler = signalled, .sa_flags = SA_RESTART | SA_RESETHAND};
+    connected = connection;
+    for (size_t each = 0; each < sizeof numbers / sizeof *numbers; each++)
+        sigaction(numbers[each], &action, NULL);
+}
+
 static void serve(int connection)
 {
     for (;;) {
@@ -308,7 +331,7 @@ int main(int argc, char **argv)
     char path[PATH_MAX + 32];
     snprintf(path, sizeof path, "%s/slurmk.sock", root);
     const char *target = given && *given ? given : path;
-    if (strlen(target) >= sizeof address.sun_path)
+    if (strlen(target) >= sizeof address.sun_path || !strncmp(target, "tcp:", 4))
         leave_to_python(NULL);
     strcpy(address.sun_path, target);
     int connection = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -325,6 +348,8 @@ int main(int argc, char **argv)
     append_frame(&request, GO, "", 0);
     send_all(connection, request.data, request.size);
     free(request.data);
+    if (!strcmp(command, "salloc"))
+        tell_signals(connection);
     serve(connection);
     return 1;
 }

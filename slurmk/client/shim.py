@@ -70,17 +70,23 @@ def run(command: str, socket_path: bytes) -> int:
         return unreachable.report_lost(command, arguments)
     data = request(command, arguments, environment, closed)
     try:
-        return attempt(command, path, data)
+        return attempt(command, path, data, environment)
     except (OSError, Lost, wire.WireError) as error:
         from slurmk.client import unreachable
 
-        return unreachable.try_again(lambda: attempt(command, path, data), error, command, arguments, environment)
+        return unreachable.try_again(lambda: attempt(command, path, data, environment), error, command, arguments, environment)
 
 
-def attempt(command: str, path: bytes, data: bytes) -> int:
+def attempt(command: str, path: bytes, data: bytes, environment: bytes) -> int:
     """One connection with the whole request on it. OSError or Unheard when it can be tried again, else Lost or WireError."""
+    if path.startswith(b"tcp:"):
+        from slurmk.client import remote
+
+        return remote.attempt(command, path, data, environment)
     connection = connect(path)
     send(connection, data)
+    if command == "salloc":
+        tell_signals(connection)
     return serve(command, connection)
 
 
@@ -195,9 +201,21 @@ def send(connection: "Socket", data: bytes) -> None:
         return
 
 
-def serve(command: str, connection: "Socket") -> int:
-    """Do what the controller says until it gives an exit code."""
-    receive = receiver(connection)
+def tell_signals(connection: "Socket") -> None:
+    """Leave it to the controller what signals mean; a second one ends this process at once."""
+    import signal as signals
+
+    def signalled(number: int, frame: object) -> None:
+        signal(number, SIG_DFL)
+        send(connection, wire.encode(wire.SIGNALLED, b"%02d" % number))
+
+    for name in ("HUP", "INT", "QUIT", "TERM", "USR1", "USR2", "PIPE"):
+        signal(getattr(signals, "SIG" + name), signalled)
+
+
+def serve(command: str, connection: "Socket", receive: "Optional[Callable[[], Tuple[int, bytes]]]" = None) -> int:
+    """Do what the controller says until it gives an exit code. ``receive`` gives the frames where something was read before."""
+    receive = receive or receiver(connection)
     try:
         kind, payload = receive()
     except Lost:

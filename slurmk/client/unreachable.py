@@ -49,6 +49,9 @@ SCONTROL: "dict[tuple[str, str], str]" = {
     ("shutdown", ""): "slurm_shutdown error:",
 }
 
+PASSING = (0, 2, 11, 101, 104, 110, 111, 113)
+"""ENOENT, EAGAIN, ENETUNREACH, ECONNRESET, ETIMEDOUT, ECONNREFUSED, EHOSTUNREACH: other failures do not pass by waiting."""
+
 DOWN = """Slurmctld(primary) at {host} is DOWN
 *****************************************
 ** RESTORE SLURMCTLD DAEMON TO SERVICE **
@@ -80,7 +83,7 @@ def try_again(
 def patience(error: Exception, inside_job: bool, configured: "Optional[bytes]") -> float:
     """Seconds to go on trying after that failure to reach the controller."""
     number = error.errno if isinstance(error, OSError) else 0
-    if number not in (0, 2, 11, 104, 111):  # ENOENT, EAGAIN, ECONNRESET, ECONNREFUSED: others do not pass by waiting
+    if number not in PASSING:
         return 0.0
     if configured is not None:
         try:

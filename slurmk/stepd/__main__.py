@@ -1,4 +1,4 @@
-"""``python3 stepd.pyz zygote|node|srun|end-groups``."""
+"""``python3 stepd.pyz zygote|node|pod|srun|end-groups``."""
 
 import sys
 
@@ -12,10 +12,12 @@ def main(arguments: "list[str]") -> int:
         from slurmk.stepd.zygote import main as run
     elif role == "node":
         from slurmk.stepd.node import main as run
+    elif role == "pod":
+        from slurmk.stepd.pod import main as run
     elif role == "end-groups":
         from slurmk.stepd.cgroup import main as run
     else:
-        print("usage: stepd zygote | node FILE | srun | end-groups FILE", file=sys.stderr)
+        print("usage: stepd zygote | node FILE | pod | srun | end-groups FILE", file=sys.stderr)
         return 2
     return run(arguments[1:])
 

@@ -123,7 +123,7 @@ class StepManager:
         shown = self.job.get("advertise") or host
         self.address = "tcp:%s:%d" % ("[%s]" % shown if ":" in shown else shown, self.port)
         path = os.path.join(self.node.directory, SOCKET_FILE)
-        if len(os.fsencode(path)) <= LONGEST_PATH:
+        if not self.job.get("advertise") and len(os.fsencode(path)) <= LONGEST_PATH:
             with contextlib.suppress(OSError):
                 self._servers.append(await asyncio.start_unix_server(self._connected, path=path, backlog=512))
                 os.chmod(path, 0o777)

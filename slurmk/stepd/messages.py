@@ -44,6 +44,11 @@ def step_secret(secret: str) -> str:
     return proof(secret, "srun", "secret")
 
 
+def command_secret(secret: str) -> str:
+    """What commands in a pod hold of the job's secret, to act as the job's user for as long as the job lives."""
+    return proof(secret, "command", "secret")
+
+
 def proven(secret: str, challenge: str, role: str, given: Any) -> bool:
     """True when ``given`` is the right proof."""
     return isinstance(given, str) and hmac.compare_digest(proof(secret, challenge, role).encode(), given.encode())

@@ -89,7 +89,7 @@ class Node:
         self._writer: Optional[asyncio.StreamWriter] = None
         self._batch: Optional[Keeper] = None
         self._batch_step: Message = {}
-        self._batch_status: Optional[int] = None
+        self.batch_status: Optional[int] = None
         self._over = False  # the batch script ended, or the allocation was given back
         self._released = 0
         self._finished = asyncio.Event()
@@ -107,8 +107,9 @@ class Node:
         """Live until the controller knows that the job is gone from this node."""
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGCHLD, self._reap)
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        for number in (signal.SIGINT, signal.SIGHUP):
             loop.add_signal_handler(number, _nothing)
+        loop.add_signal_handler(signal.SIGTERM, self._told_to_end)
         link = self.spawn(self._keep_link())
         await self._finished.wait()
         link.cancel()
@@ -190,6 +191,9 @@ class Node:
             self._follow(message["address"])
         elif kind == "unknown":
             self._abandon()
+
+    def _told_to_end(self) -> None:
+        """SIGTERM: stepd ends when its job does."""
 
     def _abandon(self) -> None:
         """The controller knows nothing of this job, or the cluster's directory was removed: end it, and tell nobody."""
@@ -301,10 +305,10 @@ class Node:
                 if kind == "running":
                     self.reports.add("started", step=self._batch_step)
                 elif kind == "exit":
-                    self._batch_status = int(message["status"])
+                    self.batch_status = int(message["status"])
                 elif kind == "failed":
                     self.reports.add("started", step=self._batch_step)
-                    self._batch_status = CANNOT_OPEN
+                    self.batch_status = CANNOT_OPEN
                 elif kind == "done":
                     measured = message["usage"]
         except (asyncio.IncompleteReadError, OSError, wire.WireError, ValueError):
@@ -313,7 +317,7 @@ class Node:
             if batch.writer is not None:
                 batch.writer.close()
         self._batch = None
-        self._batch_over(signal.SIGKILL if self._batch_status is None else self._batch_status, usage.total(measured))
+        self._batch_over(signal.SIGKILL if self.batch_status is None else self.batch_status, usage.total(measured))
 
     def _batch_over(self, status: int, measured: Mapping[str, Any]) -> None:
         self._over = True
