@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -416,3 +417,15 @@ def today(now: float) -> str:
 def is_held(job: Job) -> bool:
     """True while a user or an operator holds it."""
     return job.reason in (Reason.JOB_HELD_USER, Reason.JOB_HELD_ADMIN) or (job.pending and job.priority == 0)
+
+
+def licenses_used(machine: Machine) -> dict[str, int]:
+    """Licences that running jobs hold, by name."""
+    used: dict[str, int] = {}
+    for job in machine.holding():
+        if job.flags & JobFlag.COMPLETING or job.state is not JobState.RUNNING or not job.request.licenses:
+            continue
+        for word in re.split(r"[,|]", job.request.licenses):
+            name, _, count = word.replace("=", ":").partition(":")
+            used[name] = used.get(name, 0) + (int(count) if count.isdigit() else 1)
+    return used

@@ -8,9 +8,11 @@ from functools import lru_cache
 
 from grammar.hostlist import expand, fold
 from slurmk.core.machine import Machine
+from slurmk.model.configuration import billing
 from slurmk.model.job import GresShare, Job
-from slurmk.model.node import GresCapacity, Node
+from slurmk.model.node import GresCapacity, Node, Partition
 from slurmk.model.node_states import Condition, condition_of
+from slurmk.model.site import Site
 from slurmk.model.states import JobFlag, NodeState
 
 
@@ -129,3 +131,42 @@ def _planned(machine: Machine) -> frozenset[str]:
 def wanted_nodes(text: str) -> set[str]:
     """The nodes of ``--nodes``. Raises HostlistError."""
     return set(expand(text))
+
+
+# ---------------------------------------------------------------------------------------------- TRES
+
+
+def configured_tres(site: Site, view: NodeView, partitions: Iterable[Partition]) -> dict[str, int]:
+    """TRES of a node as configured, billed as its dearest partition does."""
+    tres = counted_tres(site, [view])
+    bills = [billing(partition.tres_billing_weights, tres) for partition in partitions]
+    return tres | {"node": 0, "billing": max(bills, default=view.node.cpus)}
+
+
+def allocated_tres(site: Site, view: NodeView) -> dict[str, int]:
+    """TRES that jobs hold on a node."""
+    tres = {"cpu": view.cpus_used, "mem": view.memory_used}
+    for share in view.gres_shares:
+        for name in (f"gres/{share.name}", f"gres/{share.name}:{share.type}"):
+            if name in _tracked(site):
+                tres[name] = tres.get(name, 0) + share.count
+    return tres
+
+
+def counted_tres(site: Site, nodes: Iterable[NodeView]) -> dict[str, int]:
+    """TRES of nodes as configured; of GRES those that accounting counts."""
+    tres = {"cpu": 0, "mem": 0, "node": 0}
+    tracked = _tracked(site)
+    for view in nodes:
+        tres["cpu"] += view.node.cpus
+        tres["mem"] += view.node.memory
+        tres["node"] += 1
+        for gres in view.node.gres:
+            for name in (f"gres/{gres.name}", f"gres/{gres.name}:{gres.type}"):
+                if name in tracked:
+                    tres[name] = tres.get(name, 0) + gres.count
+    return tres
+
+
+def _tracked(site: Site) -> frozenset[str]:
+    return frozenset(site.parameters.get("AccountingStorageTRES", "").lower().split(","))

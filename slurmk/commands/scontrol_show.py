@@ -15,13 +15,23 @@ from grammar.hostlist import HostlistError, compress, expand, fold
 from grammar.times import format_duration_minutes, format_time
 from grammar.tres import format_tres
 from slurmk.commands.call import VERSION_TEXT, Call, Controller, Output, Unreadable
-from slurmk.commands.node_text import NodeView, features_text, gres_text, user_name, views
+from slurmk.commands.job_text import licenses_used
+from slurmk.commands.node_text import (
+    NodeView,
+    allocated_tres,
+    configured_tres,
+    counted_tres,
+    features_text,
+    gres_text,
+    user_name,
+    views,
+)
 from slurmk.commands.sinfo import visible
 from slurmk.core.machine import Machine
 from slurmk.model.configuration import billing
 from slurmk.model.node import Partition
 from slurmk.model.site import Site, Switch
-from slurmk.model.states import INFINITE, JobFlag, JobState
+from slurmk.model.states import INFINITE
 
 HOSTLIST_FILE = 1 << 20
 """Bytes of a file of host names that are read."""
@@ -143,8 +153,8 @@ def node_lines(machine: Machine, view: NodeView, *, details: bool) -> list[str]:
         f"BootTime={format_time(node.boot_time, absent='None')}"
         f" SlurmdStartTime={format_time(node.slurmd_start_time, absent='None')}",
         f"LastBusyTime={format_time(node.last_busy)} ResumeAfterTime=None SuspendTime=INFINITE",
-        f"CfgTRES={format_tres(_configured_tres(machine.site, view, partitions))}",
-        f"AllocTRES={format_tres(_allocated_tres(machine.site, view))}",
+        f"CfgTRES={format_tres(configured_tres(machine.site, view, partitions))}",
+        f"AllocTRES={format_tres(allocated_tres(machine.site, view))}",
         "CurrentWatts=0 AveWatts=0",
     ]
     return lines + _remarks(view)
@@ -161,40 +171,6 @@ def _remarks(view: NodeView) -> list[str]:
     if node.extra:
         lines.append(f"Extra={node.extra}")
     return lines
-
-
-def _configured_tres(site: Site, view: NodeView, partitions: Iterable[Partition]) -> dict[str, int]:
-    tres = _counted(site, [view])
-    bills = [billing(partition.tres_billing_weights, tres) for partition in partitions]
-    return tres | {"node": 0, "billing": max(bills, default=view.node.cpus)}
-
-
-def _allocated_tres(site: Site, view: NodeView) -> dict[str, int]:
-    tres = {"cpu": view.cpus_used, "mem": view.memory_used}
-    for share in view.gres_shares:
-        for name in (f"gres/{share.name}", f"gres/{share.name}:{share.type}"):
-            if name in _tracked(site):
-                tres[name] = tres.get(name, 0) + share.count
-    return tres
-
-
-def _counted(site: Site, nodes: Iterable[NodeView]) -> dict[str, int]:
-    """TRES of nodes as configured; of GRES those that accounting counts."""
-    tres = {"cpu": 0, "mem": 0, "node": 0}
-    tracked = _tracked(site)
-    for view in nodes:
-        tres["cpu"] += view.node.cpus
-        tres["mem"] += view.node.memory
-        tres["node"] += 1
-        for gres in view.node.gres:
-            for name in (f"gres/{gres.name}", f"gres/{gres.name}:{gres.type}"):
-                if name in tracked:
-                    tres[name] = tres.get(name, 0) + gres.count
-    return tres
-
-
-def _tracked(site: Site) -> frozenset[str]:
-    return frozenset(site.parameters.get("AccountingStorageTRES", "").lower().split(","))
 
 
 # ---------------------------------------------------------------------------------------------- partitions
@@ -224,7 +200,7 @@ async def _show_partitions(session: Session, names: Sequence[str]) -> int:
 def partition_lines(site: Site, partition: Partition, nodes: Mapping[str, NodeView]) -> list[str]:
     """The lines of a partition's record."""
     members = [nodes[name] for name in partition.nodes if name in nodes]
-    tres = _counted(site, members)
+    tres = counted_tres(site, members)
     tres["billing"] = billing(partition.tres_billing_weights, tres)
     alternate = f"Alternate={partition.alternate} " if partition.alternate else ""
     sets = _node_sets(partition, nodes)
@@ -512,7 +488,7 @@ async def _show_licenses(session: Session, names: Sequence[str]) -> int:
             session.output.write("No licenses configured in Slurm.\n")
             return 0
         return session.say(f'scontrol: error: query "{names[0]}" matched zero licenses.\n')
-    used = _licenses_used(machine)
+    used = licenses_used(machine)
     gap = " " if session.one_line else "\n    "
     for name, total in chosen.items():
         taken = used.get(name, 0)
@@ -520,17 +496,6 @@ async def _show_licenses(session: Session, names: Sequence[str]) -> int:
             f"LicenseName={name}{gap}Total={total} Used={taken} Free={max(total - taken, 0)} Reserved=0 Remote=no\n"
         )
     return 0
-
-
-def _licenses_used(machine: Machine) -> dict[str, int]:
-    used: dict[str, int] = {}
-    for job in machine.holding():
-        if job.flags & JobFlag.COMPLETING or job.state is not JobState.RUNNING or not job.request.licenses:
-            continue
-        for word in re.split(r"[,|]", job.request.licenses):
-            name, _, count = word.replace("=", ":").partition(":")
-            used[name] = used.get(name, 0) + (int(count) if count.isdigit() else 1)
-    return used
 
 
 # ---------------------------------------------------------------------------------------------- what there is none of

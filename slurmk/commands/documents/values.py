@@ -1,0 +1,73 @@
+"""Values that documents share: numbers with flags, exit codes, names of signals, the identity of processes."""
+
+from __future__ import annotations
+
+import grp
+import signal as signals
+from functools import lru_cache
+
+from slurmk.model.states import INFINITE, NO_VALUE, JobFlag, JobState
+
+
+class Number(dict[str, object]):
+    """A number that may be unset or infinite, as ``{"set": …, "infinite": …, "number": …}``. Shared: never change one."""
+
+
+class Retired(list[object]):
+    """A member that v0.0.45 still has but no longer fills: an empty list, or with ``+complex`` nothing."""
+
+
+class RetiredNumber(int):
+    """The same for a number: 0, or nothing."""
+
+
+UNSET = Number({"set": False, "infinite": False, "number": 0})
+UNSET_FLOAT = Number({"set": False, "infinite": False, "number": 0.0})
+INFINITY = Number({"set": False, "infinite": True, "number": 0})
+
+
+@lru_cache(maxsize=16384)
+def number(value: int | float | None) -> Number:
+    """A number with flags; None is unset."""
+    return UNSET if value is None else Number({"set": True, "infinite": False, "number": value})
+
+
+def limit(value: int | None) -> Number:
+    """A number with flags from one that uses Slurm's NO_VAL and INFINITE; None is unset."""
+    if value == INFINITE:
+        return INFINITY
+    return number(None if value == NO_VALUE else value)
+
+
+_NAMES = {each.value: each.name.removeprefix("SIG") for each in signals.Signals}
+_SUCCESS, _ERROR, _SIGNALED, _CORE = "SUCCESS", "ERROR", "SIGNALED", "CORE_DUMPED"
+_NO_SIGNAL = {"id": UNSET, "name": ""}
+
+
+@lru_cache(maxsize=1024)
+def exit_code(status: int) -> dict[str, object]:
+    """A wait(2) status: exit code or signal, and which of them it is."""
+    signal = status & 0x7F
+    if signal:
+        told = {"id": number(signal), "name": _NAMES.get(signal, str(signal))}
+        return {"status": [_CORE if status & 0x80 else _SIGNALED], "return_code": UNSET, "signal": told}
+    code = status >> 8 & 0xFF
+    return {"status": [_ERROR if code else _SUCCESS], "return_code": number(code), "signal": _NO_SIGNAL}
+
+
+_FLAGS = tuple(sorted(flag for flag in JobFlag if flag))
+
+
+@lru_cache(maxsize=1024)
+def job_state(state: int, flags: int) -> list[str]:
+    """The base state and the flags beside it."""
+    return [JobState(state).name, *(flag.name or "" for flag in _FLAGS if flags & flag)]
+
+
+@lru_cache(maxsize=1024)
+def group_name(group_id: int) -> str:
+    """A group's name, or its number where it has none."""
+    try:
+        return grp.getgrgid(group_id).gr_name
+    except (KeyError, OverflowError):
+        return str(group_id)
