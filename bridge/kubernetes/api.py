@@ -154,6 +154,11 @@ class Api:
         return self._access.server
 
     @property
+    def host(self) -> str:
+        """The API server's name or address."""
+        return urllib.parse.urlsplit(self.server).hostname or ""
+
+    @property
     def writes(self) -> int:
         """How many writes were sent so far, attempts that failed included."""
         return sum(count for key, count in self.requests.items() if key.verb not in ("get", "list", "watch"))
@@ -258,15 +263,24 @@ class Api:
     # --------------------------------------------------------------- writing
 
     async def create(
-        self, manifest: Manifest, *, manager: str = FIELD_MANAGER, dry_run: bool = False, urgent: bool = False
+        self,
+        manifest: Manifest,
+        *,
+        manager: str = FIELD_MANAGER,
+        dry_run: bool = False,
+        urgent: bool = False,
+        timeout: float | None = None,
     ) -> Manifest:
-        """Make an object; raises ApiError ``already_exists``. Fields that the API server does not know are an error."""
+        """Make an object; raises ApiError ``already_exists``. Fields that the API server does not know are an error.
+
+        ``urgent``, here and below: neither paced nor fenced.
+        """
         resource = resource_of(manifest)
         path = resource.path(manifest["metadata"].get("namespace", ""))
         query = _write_query(manager, dry_run, strict=True)
         named = "name" in manifest["metadata"]
         return await self._send(
-            _Request("create", "POST", resource.kind, path, query, manifest, repeatable=named, urgent=urgent), None
+            _Request("create", "POST", resource.kind, path, query, manifest, repeatable=named, urgent=urgent), timeout
         )
 
     async def apply(
@@ -298,7 +312,9 @@ class Api:
         request = _Request("patch", "PATCH", name.resource.kind, path, query, body, PATCH_TYPES[kind], kind == "merge", urgent)
         return await self._send(request, None)
 
-    async def replace(self, manifest: Manifest, *, manager: str = FIELD_MANAGER, urgent: bool = False) -> Manifest:
+    async def replace(
+        self, manifest: Manifest, *, manager: str = FIELD_MANAGER, urgent: bool = False, timeout: float | None = None
+    ) -> Manifest:
         """Put an object in the place of the one with its ``resourceVersion``; raises ApiError ``conflict``."""
         reference = reference_of(manifest)
         query = _write_query(manager, dry_run=False, strict=True)
@@ -306,7 +322,7 @@ class Api:
             _Request(
                 "update", "PUT", reference.resource.kind, reference.path, query, manifest, repeatable=False, urgent=urgent
             ),
-            None,
+            timeout,
         )
 
     async def delete(
