@@ -24,7 +24,7 @@ GROUP = PREFIX + "group"  # on pods of kinds with several templates: which of th
 # annotations
 JOB_NAME = PREFIX + "job-name"
 NODE = PREFIX + "node"  # on pods: the Slurm name of the node that the pod stands for
-NODES = PREFIX + "nodes"  # where one template makes several pods: their nodes by the pods' index, separated by commas
+NODES = PREFIX + "nodes"  # where one template makes several pods: HOST=NODE,... of the nodes that they may stand for
 DRAIN_REASON = PREFIX + "drain-reason"  # on nodes that slurmk cordoned: why
 
 CONTAINER = "job"

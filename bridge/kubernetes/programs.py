@@ -136,12 +136,12 @@ def pod_parts(
     image: str,
     *,
     node: str = "",
-    nodes: Iterable[str] = (),
     like: Mapping[str, Any] | None = None,
 ) -> PodParts:
-    """What belongs into the pods of a job. Templates for one pod name its ``node`` (Slurm's name); those that make several
-    pods give their ``nodes`` in the order of the pods' index. An init container takes ``imagePullPolicy``, ``securityContext``
-    and ``resources`` (CPU and memory, so that the pod's QoS stays what it is) from the container ``like``."""
+    """What belongs into the pods of a job. A template for one pod names its ``node`` (Slurm's name); the pods of one that makes
+    several find theirs in the annotation ``slurmk.org/nodes``, by the host that they are bound to. An init container takes
+    ``imagePullPolicy``, ``securityContext`` and ``resources`` (CPU and memory, so that the pod's QoS stays what it is) from the
+    container ``like``."""
     assert job.allocation is not None
     several = len(job.allocation.nodes) > 1
     volumes: list[Manifest] = [
@@ -167,7 +167,7 @@ def pod_parts(
         tuple(mounts),
         (_hosts_container(image, run, like or {}),) if several else (),
         ("/bin/sh", f"{PROGRAMS}/boot"),
-        tuple(_environment(node, nodes)),
+        tuple(_environment(node)),
     )
 
 
@@ -189,13 +189,15 @@ def _hosts_container(image: str, run: Manifest, like: Mapping[str, Any]) -> Mani
     return {**made, "resources": resources} if resources else made
 
 
-def _environment(node: str, nodes: Iterable[str]) -> Iterable[Manifest]:
+def _environment(node: str) -> Iterable[Manifest]:
     yield {"name": "SLURMK_POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
     yield {"name": "SLURMK_POD_UID", "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}}
     if node:
         yield {"name": "SLURMK_NODE", "value": node}
     else:
-        yield {"name": "SLURMK_NODES", "value": ",".join(nodes)}
+        path = f"metadata.annotations['{labels.NODES}']"
+        yield {"name": "SLURMK_KUBERNETES_NODE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}
+        yield {"name": "SLURMK_NODES", "valueFrom": {"fieldRef": {"fieldPath": path}}}
 
 
 # ------------------------------------------------------------------------------------------------- the user's names

@@ -37,9 +37,6 @@ TERMINATION_LOG = "/dev/termination-log"
 LONGEST_MESSAGE = 4000
 """Bytes that Kubernetes keeps of it."""
 
-INDICES = ("SLURMK_INDEX", "JOB_COMPLETION_INDEX", "VC_TASK_INDEX", "VK_TASK_INDEX")
-"""Variables that number the pods of one template; the first that is there counts."""
-
 OWN_OF_CONTAINER = ("HOME", "HOSTNAME", "LC_CTYPE", "OLDPWD", "PWD", "SHLVL", "TERM", "_")
 """Variables of the container that its runtime or shell set, not its image."""
 
@@ -96,6 +93,9 @@ class Pod(Node):
     async def _obey(self, message: Message) -> None:
         kind = message.get("kind")
         if not self._trusted:
+            if kind == "unknown" and self._released:  # the job is forgotten, and so is what it could be proven with
+                self._abandon()
+                return
             if kind != "welcome" or not messages.proven(
                 self.place["secret"], self._challenge, "controller", message.get("proof")
             ):
@@ -187,11 +187,11 @@ def node_of(environ: Mapping[str, str]) -> str:
     """The Slurm name of the node that this pod stands for; ValueError where the environment does not tell."""
     if environ.get("SLURMK_NODE"):
         return environ["SLURMK_NODE"]
-    nodes = environ.get("SLURMK_NODES", "").split(",")
-    index = next((environ[name] for name in INDICES if environ.get(name)), "")
-    if not index.isdigit() or int(index) >= len(nodes):
+    nodes = dict(pair.split("=", 1) for pair in environ.get("SLURMK_NODES", "").split(",") if "=" in pair)
+    host = environ.get("SLURMK_KUBERNETES_NODE", "")
+    if host not in nodes:
         raise ValueError("the pod does not say which of the job's nodes it is")
-    return nodes[int(index)]
+    return nodes[host]
 
 
 def read_secret(folder: str) -> "tuple[Dict[str, Any], Dict[str, Any]]":
