@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from slurmk.model.job import Credentials, JobRequest, Step, Usage
 from slurmk.model.node import Node
+from slurmk.model.quotas import Quota
 from slurmk.model.site import Site
 from slurmk.planner.snapshot import Plan
 
@@ -270,6 +271,14 @@ class NodeChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class QuotasChanged:
+    """The quotas that certain jobs are held to, all of them, and what others than our jobs hold of each now."""
+
+    time: float
+    quotas: tuple[Quota, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Tick:
     """Time has passed; sent when a WakeAt falls due, and at least every minute."""
 
@@ -305,6 +314,7 @@ Event: TypeAlias = (
     | Preempted
     | Withdrawn
     | NodeChanged
+    | QuotasChanged
     | Tick
     | Reconfigure
 )

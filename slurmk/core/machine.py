@@ -11,7 +11,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from slurmk.core import dependencies, nodes, planning, selection, transitions, updates
+from slurmk.core import dependencies, nodes, planning, quotas, selection, transitions, updates
 from slurmk.core.effects import Accepted, Effect, Refused
 from slurmk.core.endings import end, finish_pending, forget_old
 from slurmk.core.errors import SlurmError
@@ -29,6 +29,7 @@ from slurmk.core.events import (
     NodesReleased,
     Planned,
     Preempted,
+    QuotasChanged,
     Reconfigure,
     Requeue,
     StepEnded,
@@ -49,6 +50,7 @@ from slurmk.core.submission import submit, trial
 from slurmk.model.job import Job
 from slurmk.model.node import Node, Partition
 from slurmk.model.node_states import Condition
+from slurmk.model.quotas import Quota
 from slurmk.model.site import Site
 from slurmk.model.states import JobState, Reason
 from slurmk.planner.build import SnapshotCache, Waiting, build_snapshot, pending_row
@@ -130,6 +132,11 @@ class Machine:
         return MappingProxyType(self._state.partitions)
 
     @property
+    def quotas(self) -> tuple[Quota, ...]:
+        """The quotas that jobs are held to."""
+        return self._state.quotas
+
+    @property
     def outlooks(self) -> Mapping[int, Outlook]:
         """What the last plan said of jobs that wait."""
         return MappingProxyType(self._state.outlooks)
@@ -200,6 +207,7 @@ class Machine:
             partitions=state.partitions,
             running=[state.jobs[job_id] for job_id in state.holding],
             pending=[state.waiting.get(job_id) or self._waiting(job_id) for job_id in state.pending],
+            quotas=state.quotas,
             cache=self._cache,
         )
 
@@ -285,6 +293,7 @@ _HANDLERS: dict[type[Event], Callable[[Turn, Any], None]] = {
     UpdateNode: nodes.update_node,
     UpdatePartition: nodes.update_partition,
     NodeChanged: nodes.node_changed,
+    QuotasChanged: quotas.quotas_changed,
     Reconfigure: nodes.reconfigure,
     Planned: planning.planned,
     JobStarted: transitions.report,

@@ -15,6 +15,7 @@ from slurmk.core import arrays
 from slurmk.core.effects import Launch
 from slurmk.core.endings import mail, waits_after_failure
 from slurmk.core.events import Planned
+from slurmk.core.quotas import within_quotas
 from slurmk.core.state import NodeUsage, Phase, State, Turn, limit_end, phase_of
 from slurmk.model.job import Allocation, Job, NodeShare
 from slurmk.model.node import Node, Partition
@@ -81,7 +82,7 @@ def fits(state: State, job: Job, allocation: Allocation) -> bool:
     partition = state.partitions.get(allocation.partition)
     if partition is None or partition.state != "UP" or not allocation.shares or allocation.partition not in job.partitions:
         return False
-    if len(set(allocation.nodes)) != len(allocation.shares):
+    if len(set(allocation.nodes)) != len(allocation.shares) or not within_quotas(state, ((job, allocation),)):
         return False
     return all(_share_fits(state, job, share, partition, allocation.whole_nodes) for share in allocation.shares)
 
@@ -192,7 +193,7 @@ def _start_together(turn: Turn, starts: list[Start]) -> bool:
     ready = jobs.keys() == waiting and all(may_start(turn, job) for job in jobs.values())
     if not ready or not all(fits(state, jobs[start.job_id], start.allocation) for start in starts):
         return False
-    if not _disjoint(starts, state):
+    if not _disjoint(starts, state) or not within_quotas(state, [(jobs[start.job_id], start.allocation) for start in starts]):
         return False
     for start in starts:
         begin(turn, state.jobs[start.job_id], start)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 from slurmk.core.effects import Effect, SaveJob, SaveNode, SavePartition, WakeAt, WakePlanner
 from slurmk.model.job import Job
 from slurmk.model.node import Node, Partition
+from slurmk.model.quotas import Quota
 from slurmk.model.site import Site
 from slurmk.model.states import NO_VALUE, JobFlag, JobState, Reason
 from slurmk.planner.build import Waiting
@@ -110,6 +111,8 @@ class State:
         self.job_count = 0  # jobs in memory, each waiting element of an array counted
         self.total_cpus = 0
         self.largest_partition_factor = 1
+        self.quotas: tuple[Quota, ...] = ()
+        self.quota_usage: list[list[int]] = []  # what holding jobs use of each quota's limits
         self.set_configuration(site.nodes, site.partitions)
 
     def set_configuration(self, nodes: Iterable[Node], partitions: Iterable[Partition]) -> None:
@@ -230,6 +233,10 @@ class State:
             self.holding[job.job_id] = None
         else:
             self.holding.pop(job.job_id, None)
+        for quota, used in zip(self.quotas, self.quota_usage, strict=True):
+            if quota.counts(job.allocation.partition, job.account, job.qos, job.credentials.user_id):
+                for index, amount in enumerate(quota.held(job.allocation)):
+                    used[index] += sign * amount
         for share in job.allocation.shares:
             usage = self.usage.setdefault(share.node, NodeUsage())
             usage.cpus += sign * share.cpus

@@ -16,7 +16,8 @@ import numpy as np
 
 from grammar.hostlist import expand
 from slurmk.model.job import Job, JobRequest
-from slurmk.model.node import Node, Partition
+from slurmk.model.node import GresCapacity, Node, Partition
+from slurmk.model.quotas import Quota
 from slurmk.model.requested import cpus_per_task as cpus_of_task
 from slurmk.model.requested import gres_nodes
 from slurmk.model.site import Site
@@ -78,6 +79,7 @@ def build_snapshot(
     running: Iterable[Job],
     pending: Iterable[Waiting],
     reservations: tuple[ReservationRow, ...] = (),
+    quotas: tuple[Quota, ...] = (),
     cache: SnapshotCache | None = None,
 ) -> Snapshot:
     """The snapshot that a plan is made of. ``time`` is Unix seconds, rounded down.
@@ -99,6 +101,7 @@ def build_snapshot(
         running=tuple(running_row(job, now, site) for job in running if job.allocation is not None),
         reservations=reservations,
         licenses=dict(site.licenses),
+        quotas=quotas,
         switches=site.switches,
         window=_number(options.get("bf_window"), 0) * 60,
         depth=_number(options.get("bf_max_job_test"), 0),
@@ -258,6 +261,8 @@ def _pending_rows(
     return tuple(rows)
 
 
+        account=job.account,
+        qos=job.qos,
 def pending_row(job: Job, partitions: Mapping[str, Partition], site: Site, cache: SnapshotCache | None = None) -> PendingRow:
     """One pending job, or all waiting elements of an array, as the planner takes it."""
     names = tuple(name for name in job.partitions if name in partitions)

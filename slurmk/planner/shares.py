@@ -10,8 +10,9 @@ from collections.abc import Iterable
 
 from slurmk.model.job import Allocation, GresShare, NodeShare
 from slurmk.planner.placement import Placement
+from slurmk.planner.profile import Counts
 from slurmk.planner.requirement import CPUS, MEMORY, Requirement, Resources
-from slurmk.planner.snapshot import NodeTable, RunningRow
+from slurmk.planner.snapshot import IntArray, NodeTable, RunningRow
 
 
 class Inventory:
@@ -42,15 +43,7 @@ class Inventory:
         capacity = self.resources.capacity
         nodes = placement.nodes.tolist()
         tasks = placement.tasks.tolist()
-        if placement.amounts is None:
-            amounts = capacity[:, placement.nodes].copy()
-            demand = need.demand
-            if demand.memory_per_node:
-                amounts[MEMORY] = demand.memory_per_node
-            elif demand.memory_per_cpu:
-                amounts[MEMORY] = (amounts[CPUS] * demand.memory_per_cpu).clip(max=amounts[MEMORY])
-        else:
-            amounts = placement.amounts
+        amounts = amounts_held(capacity, need, placement.nodes) if placement.amounts is None else placement.amounts
         columns = amounts.T.tolist()
         shares = tuple(self._share(node, count, column) for node, count, column in zip(nodes, tasks, columns, strict=True))
         allocation = Allocation(need.partition.name, shares, whole_nodes=placement.amounts is None)
@@ -70,6 +63,17 @@ class Inventory:
         held = self.devices.get((self.table.names[node], kind), set())
         listed = self.table.gres_devices.get(name)
         return GresShare(kind, type_, count, _lowest(count, listed[node], held) if listed is not None else ())
+
+
+def amounts_held(capacity: Counts, need: Requirement, nodes: IntArray) -> Counts:
+    """[resources, nodes]: what a job that has these nodes to itself counts as holding there."""
+    amounts = capacity[:, nodes].copy()
+    demand = need.demand
+    if demand.memory_per_node:
+        amounts[MEMORY] = demand.memory_per_node
+    elif demand.memory_per_cpu:
+        amounts[MEMORY] = (amounts[CPUS] * demand.memory_per_cpu).clip(max=amounts[MEMORY])
+    return amounts
 
 
 def _lowest(count: int, numbers: Iterable[int], held: set[int]) -> tuple[int, ...]:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slurmk.model.job import Allocation
+from slurmk.model.quotas import Quota
 from slurmk.model.site import Switch
 from slurmk.model.states import Reason
 
@@ -146,6 +147,8 @@ class RunningRow:
     licenses: tuple[tuple[str, int], ...] = ()
 
 
+    account: str = ""
+    qos: str = ""
 @dataclass(frozen=True, slots=True)
 class ReservationRow:
     """Nodes kept free from ``start_time`` to ``end_time`` but for jobs that may use the reservation."""
@@ -171,6 +174,7 @@ class Snapshot:
     licenses: Mapping[str, int] = field(default_factory=dict)  # total
     switches: tuple[Switch, ...] = ()
     window: int = 0  # seconds ahead that starts are promised for (bf_window); 0 = as far as the queue goes
+    quotas: tuple[Quota, ...] = ()
     depth: int = 0  # pending records looked at (bf_max_job_test); 0 = all
     pack_nodes: bool = False
     least_loaded: bool = False
