@@ -16,6 +16,9 @@ from slurmk.model.job import JobFiles as JobFiles
 from slurmk.model.node import Node
 from slurmk.model.site import Site
 
+STEPD_IN_POD = "/slurmk/run/stepd"
+"""The program that the local parts of commands in pods are run with, as ``stepd srun``."""
+
 Report = Callable[[Event], Awaitable[object] | None]
 """How a launcher tells the controller what happened; called from the controller's event loop, never blocks. What it gives
 is done once what the event changed is on disk: only then may the launcher let go of what it knows."""

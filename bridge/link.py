@@ -4,11 +4,16 @@ A stepd dials the controller, shows that it holds its job's secret, and is told 
 say what is new, and either may go away: commands wait here until the stepd is back, and a stepd repeats each report until
 it is acknowledged, which happens only once what the report changed is on disk.
 
-Messages from stepd: ``register`` (job, restart, node, pid, informed, manager, proof), then ``report`` (id, event, …) and
-``address`` (manager).
+Messages from stepd: ``register`` (job, restart, node, pid, informed, manager, proof; in a pod also nonce, instance, address and
+described), then ``report`` (id, event, …) and ``address`` (manager).
 Messages to stepd: ``nonce``, ``job`` (the description, only if it was not informed before), ``unknown`` (end everything),
 ``manager`` (where the step manager listens), ``terminate`` (kill_wait), ``signal`` (signal, step, flags), ``limit``
-(end_time) and ``ack`` (id).
+(end_time) and ``ack`` (id); in a pod also ``welcome`` (proof), ``peers`` (addresses) and ``begin``.
+
+stepd in a pod runs as the job's user, who can therefore speak as it. What it says concerns its own job only, and is brought
+within bounds: it can misstate how the job's steps went, what they used and how the job ended, as a script could by other
+means. It cannot run a job twice, since only the first pod in each place is told to begin; and that it calls a node
+released frees nothing, which only the pod's end does (see ``bridge.kubernetes.launcher``).
 """
 
 from __future__ import annotations
@@ -16,6 +21,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import inspect
+import ipaddress
 import json
 import logging
 import re
@@ -62,6 +68,10 @@ class Seat:
     ending: bool = False  # was told to end everything
     seen: set[int] = field(default_factory=set)  # reports that were handled, so that none is handled twice
     acknowledged: set[int] = field(default_factory=set)
+    instance: str = ""  # the pod that came here
+    begun: bool = False  # it was told to begin
+    described: bool = False  # it knows its job already
+    address: str = ""  # of the pod
 
     def tell(self, message: Mapping[str, Any]) -> None:
         """Send a command now, or when the stepd is back."""
@@ -84,15 +94,19 @@ class Attempt:
     first: str
     manager: str = ""  # where the step manager listens
     started: bool = False
+    pods: bool = False  # its stepds are in pods: they begin together, when all have come, and learn their addresses
+    deleted: set[str] = field(default_factory=set)  # nodes whose pods somebody else deletes
 
     @property
     def key(self) -> tuple[int, int]:
         return self.job_id, self.restart
 
 
-def attempt_of(job_id: int, restart: int, secret: bytes, description: Callable[[], bytes], nodes: Sequence[str]) -> Attempt:
+def attempt_of(
+    job_id: int, restart: int, secret: bytes, description: Callable[[], bytes], nodes: Sequence[str], *, pods: bool = False
+) -> Attempt:
     """An attempt on these nodes, the first of which makes its steps."""
-    return Attempt(job_id, restart, secret, description, {node: Seat(node) for node in nodes}, nodes[0])
+    return Attempt(job_id, restart, secret, description, {node: Seat(node) for node in nodes}, nodes[0], pods=pods)
 
 
 class StepdLink:
@@ -164,18 +178,28 @@ class StepdLink:
         attempt = self.attempts.get((int(message["job"]), int(message["restart"])))
         seat = attempt.seats.get(str(message["node"])) if attempt is not None else None
         if attempt is None or seat is None or seat.released:
+            if attempt is not None and attempt.pods:
+                writer.write(_welcome(attempt, message))
             writer.write(_frame({"kind": "unknown"}))
             await writer.drain()
             return None
         expected = hmac.new(attempt.secret, f"{challenge} register".encode(), "sha256").hexdigest()
         if not hmac.compare_digest(expected.encode(), str(message.get("proof")).encode("utf-8", "replace")):
             raise wire.WireError(f"wrong secret for job {attempt.job_id}")
+        if attempt.pods and not _take_seat(seat, message):
+            log.warning("job %d: a second pod came for %s, and is told to end", attempt.job_id, seat.node)
+            writer.write(_welcome(attempt, message) + _frame({"kind": "unknown"}))
+            await writer.drain()
+            return None
         if seat.writer is not None:
             seat.writer.close()
         seat.process_id = int(message.get("pid", 0))
         seat.writer = writer
-        if not message.get("informed"):
-            writer.write(wire.encode(wire.MESSAGE, b'{"kind":"job","job":' + attempt.description() + b"}"))
+        if attempt.pods:
+            writer.write(_welcome(attempt, message))
+            self._begin_together(attempt, seat, bool(message.get("informed")))
+        elif not message.get("informed"):
+            writer.write(_job(attempt))
         if message.get("manager"):
             self._manager_found(attempt, str(message["manager"]))
         elif attempt.manager:
@@ -198,8 +222,24 @@ class StepdLink:
                 seat.writer = None
                 self._lost(attempt, seat)
 
+    def _begin_together(self, attempt: Attempt, came: Seat, informed: bool) -> None:
+        """A pod came: tell all of the attempt's to begin once none is missing, and whoever is there of new addresses."""
+        seats = attempt.seats.values()
+        if not all(seat.address for seat in seats):
+            return
+        waiting = [seat for seat in seats if not seat.begun or (seat is came and not informed)]
+        if len(attempt.seats) > 1:
+            peers = {"kind": "peers", "addresses": {seat.node: seat.address for seat in seats}}
+            for seat in seats:
+                if seat.writer is not None:
+                    seat.tell(peers)
+        for seat in waiting:
+            if seat.writer is not None:
+                seat.begun = True
+                seat.writer.write(_frame({"kind": "begin"}) if seat.described else _job(attempt))
+
     def _manager_found(self, attempt: Attempt, address: str) -> None:
-        if attempt.manager == address:
+        if attempt.manager == address or (attempt.pods and not _is_manager(attempt, address)):
             return
         attempt.manager = address
         for node, seat in attempt.seats.items():
@@ -237,6 +277,35 @@ class StepdLink:
             self._released(attempt, seat)
 
 
+def _take_seat(seat: Seat, message: Mapping[str, Any]) -> bool:
+    """Let a pod be the one of its place; False when another was told to begin there."""
+    instance = str(message.get("instance", ""))[:64]
+    if seat.begun and instance != seat.instance:
+        return False
+    seat.instance = instance
+    seat.begun = seat.begun or bool(message.get("informed"))
+    seat.described = bool(message.get("described"))
+    seat.address = str(ipaddress.ip_address(str(message["address"])))
+    return True
+
+
+def _welcome(attempt: Attempt, message: Mapping[str, Any]) -> bytes:
+    """Shows a pod that this is the controller."""
+    text = f"{str(message['nonce'])[:128]} controller"
+    return _frame({"kind": "welcome", "proof": hmac.new(attempt.secret, text.encode(), "sha256").hexdigest()})
+
+
+def _job(attempt: Attempt) -> bytes:
+    return wire.encode(wire.MESSAGE, b'{"kind":"job","job":' + attempt.description() + b"}")
+
+
+def _is_manager(attempt: Attempt, address: str) -> bool:
+    """True for a TCP address of the attempt's first pod: srun of others dials it."""
+    host, _, port = address.removeprefix("tcp:").rpartition(":")
+    own = attempt.seats[attempt.first].address
+    return address.startswith("tcp:") and host.strip("[]") == own and port.isascii() and port.isdigit() and len(port) < 6
+
+
 def events_of(attempt: Attempt, node: str, message: Mapping[str, Any], now: float) -> list[Event]:
     """What a report means. Raises KeyError, TypeError, ValueError or OverflowError for one that cannot be understood."""
     job_id, restart = attempt.key
@@ -262,9 +331,13 @@ def events_of(attempt: Attempt, node: str, message: Mapping[str, Any], now: floa
                 bool(message.get("timed_out")),
                 bool(message.get("out_of_memory")),
             )
-            return [StepEnded(now, restart, step_of(job_id, message["step"])), ended] if "step" in message else [ended]
+            ends: list[Event] = [] if attempt.deleted else [ended]  # how it ended then, whoever deleted it knows
+            return [StepEnded(now, restart, step_of(job_id, message["step"])), *ends] if "step" in message else ends
         case "launch_failed":
             return [LaunchFailed(now, job_id, restart, _text(message.get("message", "")), (node,))]
+        case "deleted":
+            attempt.deleted.add(node)
+            return []
         case "released":
             return [NodesReleased(now, job_id, restart, (node,))]
         case other:

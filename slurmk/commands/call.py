@@ -44,6 +44,7 @@ class Call:
     limits: str = ""  # its soft limits, from sbatch alone: NOFILE=1024,CPU=unlimited
     terminals: str = ""  # which of 0, 1, 2 are terminals
     raw_environment: bytes = field(default=b"", repr=False)
+    remote: bool = False  # it runs in a pod, where none of this machine's files are
 
 
 class Failure(Exception):
@@ -85,6 +86,10 @@ class Output(Protocol):
 
     async def read_input(self, limit: int) -> bytes:
         """The caller's standard input to its end. Raises Unreadable."""
+        ...
+
+    async def signalled(self) -> int:
+        """Waits for a signal to the caller's process and gives its number. Only salloc's shim tells of them."""
         ...
 
     def execute(self, arguments: Sequence[str], environment: Mapping[str, str]) -> None:

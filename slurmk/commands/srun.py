@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from bridge.launcher import JobFiles
+from bridge.launcher import STEPD_IN_POD, JobFiles
 from grammar.errors import GrammarError
 from grammar.hostlist import expand
 from grammar.options import OptionError
@@ -307,10 +307,15 @@ def _environment(call: Call, export: str | None) -> dict[str, str]:
     return found
 
 
+def local_part(call: Call, access: Mapping[str, str]) -> list[str]:
+    """The words of srun's local part where the caller is: on this machine, or in a pod."""
+    return [STEPD_IN_POD, "srun"] if call.remote else shlex.split(access[PROGRAM_VARIABLE])
+
+
 def _execute(call: Call, controller: Controller, output: Output, step: StepRequest, job: Job, options: Options) -> None:
     """Have the caller become srun's local part."""
     access = controller.access(job)
-    program = shlex.split(access[PROGRAM_VARIABLE])
+    program = local_part(call, access)
     environment = _environment(call, options.get("export"))
     environment.update(access)
     environment.update(step.to_variables())

@@ -11,11 +11,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hmac
 import logging
 import os
+import secrets
 import socket
+import zlib
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -39,11 +43,33 @@ PIECE = 256 * 1024
 """Bytes of output that are gathered into one frame."""
 
 NOBODY = 65534
-"""The uid that incomplete requests from the network are counted under."""
+"""The uid of whoever calls over the network and has proven nothing."""
+
+LONGEST_PROOF = 256
+"""Bytes of a PROOF frame."""
 
 Answer = Callable[[Call, Output], Awaitable[int]]
 LookUp = Callable[[int], Awaitable[Caller]]
 Attach = Callable[[asyncio.StreamReader, asyncio.StreamWriter, str], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """What a living job lets its processes prove: ``secret`` is that of its commands, ``caller`` who they then are."""
+
+    secret: bytes
+    caller: Caller
+    group_id: int
+
+
+Recognise = Callable[[int, int], Member | None]
+"""The member of an attempt (job id, restart) of a job that holds nodes; None for any other."""
+
+
+def nobody(job_id: int, restart: int) -> Member | None:
+    """Recognises no job."""
+    return None
+
 
 REQUEST_FRAMES = (wire.TOKEN, wire.ARGUMENTS, wire.DIRECTORY, wire.ENVIRONMENT, wire.FACTS)
 
@@ -51,10 +77,11 @@ REQUEST_FRAMES = (wire.TOKEN, wire.ARGUMENTS, wire.DIRECTORY, wire.ENVIRONMENT, 
 class Doorkeeper:
     """What all connections share: how a call is answered, and how many may be open."""
 
-    def __init__(self, answer: Answer, look_up: LookUp, attach: Attach, most: int) -> None:
+    def __init__(self, answer: Answer, look_up: LookUp, attach: Attach, most: int, recognise: Recognise = nobody) -> None:
         self.answer = answer
         self.look_up = look_up
         self.attach = attach
+        self.recognise = recognise
         self.open: set[Connection] = set()
         self.unfinished: Counter[int] = Counter()
         self.unfinished_bytes: Counter[int] = Counter()
@@ -69,11 +96,11 @@ class Doorkeeper:
         """A connection that comes over the network."""
         return RemoteConnection(self)
 
-    def refusal(self, user_id: int) -> str:
-        """Why a further connection of that user is not taken; empty when it is."""
-        if len(self.open) >= self._most:
+    def refusal(self, account: int) -> str:
+        """Why a further connection of that user or address is not taken; empty when it is."""
+        if len(self.open) + len(self.stepds) >= self._most:
             return "the controller has too many connections"
-        if self.unfinished[user_id] >= UNFINISHED_PER_USER or self.unfinished_bytes[user_id] > UNFINISHED_BYTES:
+        if self.unfinished[account] >= UNFINISHED_PER_USER or self.unfinished_bytes[account] > UNFINISHED_BYTES:
             return "too many requests of this user are incomplete"
         return ""
 
@@ -100,10 +127,13 @@ class Doorkeeper:
 class Connection(asyncio.Protocol):
     """The callee's end of one shim, or the first moments of a stepd's connection."""
 
+    remote = False
+
     def __init__(self, doorkeeper: Doorkeeper) -> None:
         self._doorkeeper = doorkeeper
         self._transport: asyncio.Transport
         self._peer = Peer(0, 0, 0)
+        self._account = 0  # what its request is counted under until it is complete: a uid, or less than 0 for an address
         self._buffer = bytearray()
         self._received = 0
         self._role = ""
@@ -112,6 +142,7 @@ class Connection(asyncio.Protocol):
         self._deadline: asyncio.TimerHandle | None = None
         self._task: asyncio.Task[None] | None = None
         self._question: asyncio.Future[bytes] | None = None
+        self.signal: asyncio.Future[int] | None = None
         self._writable: asyncio.Future[None] | None = None
         self._paused = False
 
@@ -121,12 +152,13 @@ class Connection(asyncio.Protocol):
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         self._peer = self._peer_of(transport)
-        refusal = self._doorkeeper.refusal(self._peer.user_id)
+        self._account = self._account_of(transport)
+        refusal = self._doorkeeper.refusal(self._account)
         if refusal:
             self._reject(refusal)
             return
         self._doorkeeper.open.add(self)
-        self._doorkeeper.unfinished[self._peer.user_id] += 1
+        self._doorkeeper.unfinished[self._account] += 1
         self._unfinished = True
         self._deadline = asyncio.get_running_loop().call_later(REQUEST_SECONDS, self._too_slow)
 
@@ -136,11 +168,11 @@ class Connection(asyncio.Protocol):
         self._buffer += data
         if self._unfinished:
             self._received += len(data)
-            self._doorkeeper.unfinished_bytes[self._peer.user_id] += len(data)
+            self._doorkeeper.unfinished_bytes[self._account] += len(data)
             if self._received > REQUEST_BYTES:
                 self._reject("the request is too large")
                 return
-            if self._doorkeeper.unfinished_bytes[self._peer.user_id] > UNFINISHED_BYTES:
+            if self._doorkeeper.unfinished_bytes[self._account] > UNFINISHED_BYTES:
                 self._reject("too many requests of this user are incomplete")
                 return
         try:
@@ -151,6 +183,12 @@ class Connection(asyncio.Protocol):
 
     def _peer_of(self, transport: asyncio.Transport) -> Peer:
         return peer_of(transport.get_extra_info("socket"))
+
+    def _account_of(self, transport: asyncio.Transport) -> int:
+        return self._peer.user_id
+
+    async def _caller(self) -> Caller:
+        return await self._doorkeeper.look_up(self._peer.user_id)
 
     def _admit(self, role: str) -> None:
         """Raise WireError for a role that this peer may not have."""
@@ -208,6 +246,10 @@ class Connection(asyncio.Protocol):
             else:
                 number, _, text = payload.partition(b" ")
                 self._question.set_exception(Unreadable(int(number), text.decode("utf-8", "replace")))
+        elif self._task is not None and kind == wire.SIGNALLED:
+            self.signal = self.signal or asyncio.get_running_loop().create_future()
+            if not self.signal.done():
+                self.signal.set_result(int(payload))
         else:
             raise wire.WireError(f"a frame of kind {kind} is not expected here")
 
@@ -220,7 +262,10 @@ class Connection(asyncio.Protocol):
         if role == "stepd":
             self._hand_over(payload.decode("ascii", "replace"))
         else:
-            self.send(wire.encode(wire.WELCOME))
+            self._answer_hello()
+
+    def _answer_hello(self) -> None:
+        self.send(wire.encode(wire.WELCOME))
 
     def _hand_over(self, hello: str) -> None:
         """Let the launcher have the connection, with what has arrived of it."""
@@ -248,11 +293,11 @@ class Connection(asyncio.Protocol):
     def _finish_request(self) -> None:
         if self._unfinished:
             self._unfinished = False
-            self._doorkeeper.unfinished[self._peer.user_id] -= 1
-            self._doorkeeper.unfinished_bytes[self._peer.user_id] -= self._received
-            if not self._doorkeeper.unfinished[self._peer.user_id]:
-                del self._doorkeeper.unfinished[self._peer.user_id]
-                del self._doorkeeper.unfinished_bytes[self._peer.user_id]
+            self._doorkeeper.unfinished[self._account] -= 1
+            self._doorkeeper.unfinished_bytes[self._account] -= self._received
+            if not self._doorkeeper.unfinished[self._account]:
+                del self._doorkeeper.unfinished[self._account]
+                del self._doorkeeper.unfinished_bytes[self._account]
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
@@ -277,9 +322,9 @@ class Connection(asyncio.Protocol):
     async def _run(self) -> None:
         stream = CommandOutput(self)
         try:
-            caller = await self._doorkeeper.look_up(self._peer.user_id)
+            caller = await self._caller()
             frames, self._frames = self._frames, {}
-            call = _call_of(self._role, frames, caller, self._peer)
+            call = _call_of(self._role, frames, caller, self._peer, self.remote)
             code = await self._doorkeeper.answer(call, stream)
         except wire.WireError as error:
             stream.error(f"{self._role}: error: {error}\n")
@@ -316,14 +361,56 @@ class Connection(asyncio.Protocol):
 
 class RemoteConnection(Connection):
     """A connection over TCP: the kernel does not know whose it is. A stepd proves to the launcher that it holds its job's
-    secret; nobody else is served."""
+    secret. A command proves here that it holds what a living job gave to its processes, and then acts as that job's user;
+    the controller proves the same to it, so that it does not tell its environment to anyone else."""
+
+    remote = True
+
+    def __init__(self, doorkeeper: Doorkeeper) -> None:
+        super().__init__(doorkeeper)
+        self._challenge = secrets.token_hex(16)
+        self._member: Member | None = None
 
     def _peer_of(self, transport: asyncio.Transport) -> Peer:
         return Peer(0, NOBODY, NOBODY)
 
+    def _account_of(self, transport: asyncio.Transport) -> int:
+        """Incomplete requests from one address do not count against those from others."""
+        return -1 - zlib.crc32(str((transport.get_extra_info("peername") or ("",))[0]).encode())
+
     def _admit(self, role: str) -> None:
-        if role != "stepd":
-            raise wire.WireError("commands are not taken from the network")
+        """Anyone may try."""
+
+    def _answer_hello(self) -> None:
+        self.send(wire.encode(wire.CHALLENGE, self._challenge.encode()))
+
+    def _take(self, kind: int, payload: bytes) -> None:
+        if not self._role or self._member is not None:
+            super()._take(kind, payload)
+            return
+        member, nonce = self._proven(payload) if kind == wire.PROOF and len(payload) <= LONGEST_PROOF else (None, b"")
+        if member is None:
+            raise wire.WireError("Protocol authentication error")
+        self._member = member
+        self._peer = Peer(0, member.caller.user_id, member.group_id)
+        own = hmac.new(member.secret, nonce + b" controller", "sha256").hexdigest()
+        self.send(wire.encode(wire.WELCOME, own.encode()))
+
+    def _proven(self, payload: bytes) -> tuple[Member | None, bytes]:
+        """Who can prove this, and the nonce of theirs."""
+        words = payload.split(b" ")
+        if len(words) != 4 or not (words[0].isdigit() and words[1].isdigit()) or len(words[0]) > 10 or len(words[1]) > 10:
+            return None, b""
+        member = self._doorkeeper.recognise(int(words[0]), int(words[1]))
+        if member is None:
+            return None, b""
+        text = b"%b %d %d" % (self._challenge.encode(), int(words[0]), int(words[1]))
+        expected = hmac.new(member.secret, text, "sha256").hexdigest().encode()
+        return (member, words[2]) if hmac.compare_digest(expected, words[3]) else (None, b"")
+
+    async def _caller(self) -> Caller:
+        assert self._member is not None
+        return self._member.caller
 
 
 class CommandOutput:
@@ -353,6 +440,12 @@ class CommandOutput:
     async def read_input(self, limit: int) -> bytes:
         self._flush()
         return await self._connection.ask(wire.encode(wire.READ_INPUT, b"%d" % limit))
+
+    async def signalled(self) -> int:
+        connection = self._connection
+        if connection.signal is None:
+            connection.signal = asyncio.get_running_loop().create_future()
+        return await asyncio.shield(connection.signal)
 
     def execute(self, arguments: Sequence[str], environment: Mapping[str, str]) -> None:
         self._program = (arguments, environment)
@@ -450,7 +543,7 @@ def _text(data: bytes) -> str:
     return data.decode("utf-8", "surrogateescape")
 
 
-def _call_of(command: str, frames: Mapping[int, bytes], caller: Caller, peer: Peer) -> Call:
+def _call_of(command: str, frames: Mapping[int, bytes], caller: Caller, peer: Peer, remote: bool = False) -> Call:
     missing = {wire.ARGUMENTS, wire.DIRECTORY, wire.ENVIRONMENT, wire.FACTS} - frames.keys()
     if missing:
         raise wire.WireError("the request is not complete")
@@ -475,6 +568,7 @@ def _call_of(command: str, frames: Mapping[int, bytes], caller: Caller, peer: Pe
         terminals=facts.get("tty", ""),
         limits=facts.get("limits", "")[:LONGEST_LIMITS],
         raw_environment=frames[wire.ENVIRONMENT],
+        remote=remote,
     )
 
 

@@ -31,6 +31,7 @@ from slurmk.daemon.connection import Doorkeeper, listen
 from slurmk.daemon.engine import Answers, Engine, with_secret
 from slurmk.daemon.identity import Identities, group_name, groups_of
 from slurmk.daemon.launching import Launching
+from slurmk.daemon.members import Members
 from slurmk.daemon.planning import Planning
 from slurmk.daemon.timers import Timers
 from slurmk.model.job import Job
@@ -141,7 +142,11 @@ class Daemon:
         return tried if isinstance(tried, Refused) else await asyncio.to_thread(will_run, *tried)
 
     def access(self, job: Job) -> Mapping[str, str]:
-        return self.launcher.access(job, self._files_now(job).secret)
+        return self.launcher.access(job, self.secret_of(job))
+
+    def secret_of(self, job: Job) -> bytes:
+        """The secret that the job was given when it was submitted."""
+        return self._files_now(job).secret
 
     async def reconfigure(self, caller: Caller) -> str:
         """Read the configuration again and go by it. Returns what stands against it (nothing has changed then), or ""."""
@@ -195,7 +200,9 @@ class Daemon:
             self._changed,
         )
         self.identities = Identities(self._site.operators)
-        self.doorkeeper = Doorkeeper(self._answer, self.identities.look_up, self.launcher.attach, most)
+        self.doorkeeper = Doorkeeper(
+            self._answer, self.identities.look_up, self.launcher.attach, most, Members(self, self.identities).find
+        )
         listening = listen(self.socket_path)
         self.engine.start()
         await self._take_up_jobs()  # before the first stepd comes back: one that is not known ends its job

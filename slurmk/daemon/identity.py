@@ -15,6 +15,7 @@ import time
 from dataclasses import dataclass
 
 from slurmk.core.events import Caller
+from slurmk.model.job import Credentials
 
 KEPT = 60.0
 """Seconds that an answer of the system's databases is used."""
@@ -103,3 +104,9 @@ class Identities:
             found = Caller(user_id, identity.user_name, operator)
             self._kept[user_id] = (time.monotonic() + KEPT, found)
         return found
+
+    def of_job(self, credentials: Credentials) -> Caller:
+        """The user of a job, by what was known when it was submitted. That the controller runs under the same uid, perhaps in
+        a container of its own, makes nobody an operator here."""
+        user_id, name = credentials.user_id, credentials.user_name
+        return Caller(user_id, name, user_id == 0 or name in self.operators)

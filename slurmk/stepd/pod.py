@@ -57,11 +57,12 @@ from slurmk.client.shim import main
 main(sys.argv[0].rpartition("/")[2], {address!r})
 """
 
-SRUN = """import sys
+LOCAL_PART = """import sys
 sys.path.insert(0, {library!r})
-from slurmk.stepd.srun import main
-sys.exit(main([]))
+from slurmk.stepd.__main__ import main
+sys.exit(main(sys.argv[1:]))
 """
+"""``stepd srun`` and its kin, which the user's commands become (STEPD_IN_POD of bridge.launcher)."""
 
 LONGEST_SHEBANG = 120
 
@@ -213,7 +214,7 @@ def install(run: str, place: Mapping[str, Any]) -> None:
     for command in COMMANDS:
         with contextlib.suppress(FileExistsError):
             os.symlink("../shim", os.path.join(binaries, command))
-    _write(os.path.join(run, "srun"), _shebang() + SRUN.format(library=library), 0o755)
+    _write(os.path.join(run, "stepd"), _shebang() + LOCAL_PART.format(library=library), 0o755)
     credential = "%d %d %s\n" % (place["job"], place["restart"], messages.command_secret(str(place["secret"])))
     _write(os.path.join(run, "credential"), credential, 0o600)
 
