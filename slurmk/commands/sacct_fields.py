@@ -101,11 +101,14 @@ class Line:
             return f"{name} by {row.killed_by}"
         return name
 
-    def exit_code(self) -> str:
-        """Slurm's accounting closes a job that it ends before the script's exit code is known."""
+    def exit_status(self) -> int:
+        """A wait(2) status. Slurm's accounting closes a job that it ends before the script's exit code is known."""
         if self.step is None and self.job.state in _ENDED_EARLY:
-            return exit_code_text(0)
-        return exit_code_text((self.step or self.job).exit_code)
+            return 0
+        return (self.step or self.job).exit_code
+
+    def exit_code(self) -> str:
+        return exit_code_text(self.exit_status())
 
     def derived_exit_code(self) -> str:
         return exit_code_text(self.job.derived_exit_code)
@@ -117,19 +120,21 @@ class Line:
 
     # ------------------------------------------------------------------------------------------ times
 
-    def _start(self) -> int:
+    def start_moment(self) -> int:
+        """Unix seconds; 0 before the start."""
         start = (self.step or self.job).time_start
         return max(start, self.manner.earliest) if start else 0
 
-    def _end(self) -> int:
+    def end_moment(self) -> int:
+        """Unix seconds; 0 before the end."""
         end, latest = (self.step or self.job).time_end, self.manner.latest
         return min(end, latest) if end and latest else end
 
     def start(self) -> str:
-        return format_time(self._start(), absent="None" if self.step is None and self.job.time_end else "Unknown")
+        return format_time(self.start_moment(), absent="None" if self.step is None and self.job.time_end else "Unknown")
 
     def end(self) -> str:
-        return format_time(self._end())
+        return format_time(self.end_moment())
 
     def submit(self) -> str:
         return format_time(self.step.time_start if self.step else self.job.time_submit)
@@ -139,10 +144,10 @@ class Line:
 
     def seconds(self) -> int:
         """How long it has run, without those it was suspended for."""
-        start = self._start()
+        start = self.start_moment()
         if not start:
             return 0
-        end = self._end() or (0 if self.step else self.job.time_suspended) or self.manner.latest or self.manner.now
+        end = self.end_moment() or (0 if self.step else self.job.time_suspended) or self.manner.latest or self.manner.now
         return max(0, end - start - (0 if self.step else self.job.suspended_seconds))
 
     def elapsed(self) -> str:
@@ -157,25 +162,29 @@ class Line:
     def cpu_time_raw(self) -> str:
         return str(self.seconds() * self._cpus())
 
-    def _planned(self) -> int:
+    def planned_seconds(self) -> int:
+        """From when it could run to when it did, or was given up, or now."""
         job = self.job
         if not job.time_eligible:
             return 0
         return (job.time_start or job.time_end or self.manner.now) - job.time_eligible
 
     def planned(self) -> str:
-        return format_elapsed(self._planned(), padded=True)
+        return format_elapsed(self.planned_seconds(), padded=True)
 
     def planned_cpu(self) -> str:
-        return format_elapsed(self._planned() * self.job.cpus_requested, padded=True)
+        return format_elapsed(self.planned_seconds() * self.job.cpus_requested, padded=True)
 
     def planned_cpu_raw(self) -> str:
-        return str((self._planned() * self.job.cpus_requested) & 0xFFFFFFFF)
+        return str((self.planned_seconds() * self.job.cpus_requested) & 0xFFFFFFFF)
 
-    def suspended(self) -> str:
+    def suspended_seconds(self) -> int:
         job = self.job
         since = self.manner.now - job.time_suspended if job.time_suspended else 0
-        return format_elapsed(job.suspended_seconds + since, padded=True)
+        return job.suspended_seconds + since
+
+    def suspended(self) -> str:
+        return format_elapsed(self.suspended_seconds(), padded=True)
 
     def time_limit(self) -> str:
         limit = self.job.time_limit
@@ -185,15 +194,16 @@ class Line:
         return _LIMIT_WORDS.get(self.job.time_limit) or str(self.job.time_limit)
 
     def user_cpu(self) -> str:
-        return _cpu_text(self._cpu_microseconds()[0])
+        return _cpu_text(self.cpu_microseconds()[0])
 
     def system_cpu(self) -> str:
-        return _cpu_text(self._cpu_microseconds()[1])
+        return _cpu_text(self.cpu_microseconds()[1])
 
     def total_cpu(self) -> str:
-        return _cpu_text(sum(self._cpu_microseconds()))
+        return _cpu_text(sum(self.cpu_microseconds()))
 
-    def _cpu_microseconds(self) -> tuple[int, int]:
+    def cpu_microseconds(self) -> tuple[int, int]:
+        """Of user and system; a job's are those of its steps."""
         steps = (self.step,) if self.step else self.record.steps
         return sum(step.user_cpu for step in steps), sum(step.system_cpu for step in steps)
 

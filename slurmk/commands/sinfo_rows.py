@@ -149,7 +149,7 @@ def _starred(partition: Partition) -> str:
     return partition.name + "*" if partition.default else partition.name
 
 
-def _node_counts(row: Row) -> tuple[int, int, int]:
+def node_counts(row: Row) -> tuple[int, int, int]:
     """Nodes that jobs hold, that are free, and that can't be used."""
     busy = sum(view.condition.busy for view in row.nodes)
     other = sum(_lost(view) and not view.condition.busy for view in row.nodes)
@@ -161,14 +161,19 @@ def _lost(view: NodeView) -> bool:
 
 
 def _nodes_aiot(row: Row) -> str:
-    return "/".join(row.count(number) for number in (*_node_counts(row), len(row.nodes)))
+    return "/".join(row.count(number) for number in (*node_counts(row), len(row.nodes)))
 
 
-def _cpus_aiot(row: Row) -> str:
+def cpu_counts(row: Row) -> tuple[int, int, int, int]:
+    """CPUs that jobs hold, that are free, that can't be used, and all of them."""
     used = sum(view.cpus_used for view in row.nodes)
     total = sum(view.node.cpus for view in row.nodes)
     other = sum(view.node.cpus - view.cpus_used for view in row.nodes if _lost(view))
-    return "/".join(row.count(number) for number in (used, total - used - other, other, total))
+    return used, total - used - other, other, total
+
+
+def _cpus_aiot(row: Row) -> str:
+    return "/".join(map(row.count, cpu_counts(row)))
 
 
 def _shape(row: Row) -> str:
@@ -258,7 +263,7 @@ FIELDS: tuple[RowField, ...] = (
     _field("v", "Version", "VERSION", _same(lambda view: view.node.version or "N/A", "N/A")),
     _field("w", "Weight", "WEIGHT", _sized(lambda view: view.node.weight)),
     _field("z", "SocketCoreThread", "S:C:T", {"value": _shape, "exact_key": _shaped}),
-    _field("A", "NodeAI", "NODES(A/I)", {"value": lambda row: "/".join(map(row.count, _node_counts(row)[:2]))}),
+    _field("A", "NodeAI", "NODES(A/I)", {"value": lambda row: "/".join(map(row.count, node_counts(row)[:2]))}),
     _field("B", "MaxCPUsPerNode", "MAX_CPUS_PER_NODE", _of_partition(lambda each: _unlimited(each.maximum_cpus_per_node))),
     _field("C", "CPUsState", "CPUS(A/I/O/T)", {"value": _cpus_aiot}),
     _field("D", "Nodes", "NODES", {"value": lambda row: row.count(len(row.nodes))}),
@@ -331,8 +336,8 @@ _ORDERS: dict[str, Callable[[Row], int]] = {
     "X": _number(lambda view: view.node.sockets),
     "Y": _number(lambda view: view.node.cores_per_socket),
     "Z": _number(lambda view: view.node.threads_per_core),
-    "A": lambda row: _node_counts(row)[0],
-    "F": lambda row: _node_counts(row)[0],
+    "A": lambda row: node_counts(row)[0],
+    "F": lambda row: node_counts(row)[0],
     "H": _number(lambda view: view.node.reason_time),
     "l": lambda row: row.partition.maximum_time,
     "s": lambda row: row.partition.minimum_nodes,

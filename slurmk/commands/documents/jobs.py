@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from grammar.hostlist import compress
-from slurmk.commands.documents.shape import Member, Shape, constant, nested
+from slurmk.commands.documents.shape import VERSIONS, Member, Shape, constant, nested
 from slurmk.commands.documents.values import INFINITY, UNSET, UNSET_FLOAT, Number, Retired, exit_code, job_state, limit, number
 from slurmk.commands.job_text import JobText, node_list
 from slurmk.commands.node_text import number_list
@@ -348,7 +348,7 @@ def _core_state(allocated: bool, used: bool) -> list[str]:
 
 def _by_version(name: str, make: Callable[[int], Callable[[JobView], object]]) -> tuple[Member[JobView], ...]:
     """A member whose value is another one in each version."""
-    return tuple(Member(name, make(version), version, version) for version in (42, 43, 44, 45))
+    return tuple(Member(name, make(version), version, version) for version in VERSIONS)
 
 
 def _started(view: JobView) -> Number:

@@ -1,0 +1,87 @@
+"""``--json`` and ``--yaml`` of the commands: which form is asked for, and a document written to the caller."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+
+from grammar.arguments import Given
+from slurmk.commands.call import Call, Controller, Failure, Output
+from slurmk.commands.documents.envelope import PLUGINS, POSSIBLE, Asker, Unsupported, Wanted, surroundings, wanted
+from slurmk.commands.documents.text import complexly, json_pieces, json_text, yaml_text
+from slurmk.commands.documents.values import group_name
+from slurmk.commands.node_text import user_name
+
+PIECE = 100
+"""Rows that are written before others are served."""
+
+
+def form(command: str, given: Sequence[Given], output: Output, code: int = 1) -> Wanted | None:
+    """The form that the last of ``--json`` and ``--yaml`` asks for, None without one. Raises Failure with Slurm's words,
+    and after ``--json=list``, which is answered here."""
+    asked = [option for option in given if option.name in ("json", "yaml")]
+    if not asked:
+        return None
+    if asked[-1].value == "list":
+        output.write(PLUGINS)
+        raise Failure(POSSIBLE, 0)
+    try:
+        found = wanted(asked[-1].value, yaml=asked[-1].name == "yaml")
+    except Unsupported as error:
+        raise Failure("".join(f"{command}: {line}\n" for line in error.lines), code) from None
+    for notice in found.notices:
+        output.error(f"{command}: {notice}\n")
+    return found
+
+
+def asker(call: Call, controller: Controller) -> Asker:
+    """Who asks: the caller."""
+    site = controller.machine.site
+    accounting = site.parameters.get("AccountingStorageType", "(null)")
+    return Asker(
+        user_name(call.caller.user_id),
+        group_name(call.group_id),
+        (call.command, *call.arguments),
+        site.cluster_name,
+        accounting="" if accounting.lower() in ("(null)", "none", "accounting_storage/none") else accounting,
+    )
+
+
+async def print_rows(
+    call: Call,
+    controller: Controller,
+    output: Output,
+    asked: Wanted,
+    name: str,
+    rows: Iterable[Mapping[str, object]],
+    *,
+    before: Mapping[str, object] | None = None,
+    warnings: Iterable[str] = (),
+) -> None:
+    """Write ``{name: [rows], **before, meta, errors, warnings}``. ``rows`` are made while they are written."""
+    rest: dict[str, object] = surroundings(asker(call, controller), asked.parser, before=before, warnings=warnings)
+    documents: Iterable[object] = rows
+    if asked.complex:
+        documents = (complexly(row) for row in rows)
+        rest = {key: complexly(value, key) for key, value in rest.items()}
+    if asked.yaml:
+        everything = {name: list(documents), **rest}
+        output.write(await asyncio.to_thread(yaml_text, everything))
+        return
+    for position, piece in enumerate(json_pieces(name, documents, rest), 1):
+        output.write(piece)
+        if position % PIECE == 0:
+            await output.drain()
+    await output.drain()
+
+
+async def print_object(
+    call: Call, controller: Controller, output: Output, asked: Wanted, members: Mapping[str, object]
+) -> None:
+    """Write a document that has no rows: ``{**members, meta, errors, warnings}``."""
+    everything: object = surroundings(asker(call, controller), asked.parser, before=members)
+    if asked.complex:
+        everything = complexly(everything)
+    assert isinstance(everything, dict)
+    output.write(yaml_text(everything) if asked.yaml else json_text(everything) + "\n")
+    await output.drain()
