@@ -16,7 +16,7 @@ from types import MappingProxyType
 from grammar.arguments import Argument, Option, Status
 from grammar.errors import GrammarError
 from grammar.mail import parse_mail_type
-from grammar.signals import parse_warning_signal
+from grammar.signals import parse_signal, parse_warning_signal
 from grammar.sizes import parse_memory
 from grammar.times import INFINITE, parse_duration, parse_duration_seconds, parse_time
 from grammar.tres import gpus_per_task, prefix_gpus, prefix_gres
@@ -438,6 +438,10 @@ def _kill_on_bad_exit(text: str, reading: Reading) -> bool:
     return bool(_whole(text, reading, least=0))
 
 
+def _kill_command(text: str, _: Reading) -> int:
+    return parse_signal(text)
+
+
 def _job_id(text: str, reading: Reading) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= 10):
         raise reading.invalid()
@@ -829,7 +833,9 @@ SUBMISSION: tuple[SubmissionOption, ...] = (
     # --- salloc's own
     _row("bell", _NONE, "bell", commands=_ALLOCATION, variables="SALLOC_BELL"),
     _row("no-bell", _NONE, "bell", commands=_ALLOCATION, variables="SALLOC_NO_BELL", alone=False),
-    _row("kill-command -K", _OPTIONAL, "kill_command", _text, commands=_ALLOCATION, variables="SALLOC_KILL_CMD"),
+    _row(
+        "kill-command -K", _OPTIONAL, "kill_command", _kill_command, commands=_ALLOCATION, alone=0, variables="SALLOC_KILL_CMD"
+    ),
     _row("no-shell", _NONE, "no_shell", commands=_ALLOCATION),
     # --- every command's
     _row("quiet -Q", _NONE, "quiet"),

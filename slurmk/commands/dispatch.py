@@ -13,6 +13,7 @@ Run = Callable[[Call, Controller, Output], Awaitable[int]]
 MODULES: dict[str, str] = {
     "sbatch": "slurmk.commands.sbatch",
     "srun": "slurmk.commands.srun",
+    "salloc": "slurmk.commands.salloc",
     "squeue": "slurmk.commands.squeue",
     "scancel": "slurmk.commands.scancel",
     "sinfo": "slurmk.commands.sinfo",
@@ -23,7 +24,7 @@ MODULES: dict[str, str] = {
 """Command to the module whose ``run`` answers it."""
 
 NOT_YET: frozenset[str] = frozenset(
-    "salloc sacctmgr sprio sdiag sstat sattach sbcast strigger scrontab sshare sreport".split()  # noqa: SIM905
+    "sacctmgr sprio sdiag sstat sattach sbcast strigger scrontab sshare sreport".split()  # noqa: SIM905
 )
 """Commands of Slurm that have a shim but no module yet; they say so."""
 

@@ -1,4 +1,4 @@
-"""``python3 stepd.pyz zygote|node|pod|srun|end-groups``."""
+"""``python3 stepd.pyz zygote|node|pod|srun|salloc|end-groups``."""
 
 import sys
 
@@ -8,6 +8,8 @@ def main(arguments: "list[str]") -> int:
     role = arguments[0] if arguments else ""
     if role == "srun":
         from slurmk.stepd.srun import main as run
+    elif role == "salloc":
+        from slurmk.stepd.salloc import main as run
     elif role == "zygote":
         from slurmk.stepd.zygote import main as run
     elif role == "node":
@@ -17,7 +19,7 @@ def main(arguments: "list[str]") -> int:
     elif role == "end-groups":
         from slurmk.stepd.cgroup import main as run
     else:
-        print("usage: stepd zygote | node FILE | pod | srun | end-groups FILE", file=sys.stderr)
+        print("usage: stepd zygote | node FILE | pod | srun | salloc SETTINGS COMMAND | end-groups FILE", file=sys.stderr)
         return 2
     return run(arguments[1:])
 

@@ -4,6 +4,8 @@ It listens for srun (one connection a step), for the stepds of the job's other n
 that finds no free resources waits in line. What a step's keepers say goes to its srun, and back; when srun's connection
 ends, its step is killed.
 
+From salloc: ``hold``, then ``return`` (status). To salloc: ``revoked`` (timed_out), ``returned``.
+
 From srun: ``step`` (request, environment, owns_allocation, pty, address), ``signal`` (signal), ``kill`` (signal, cause,
 kill_wait), ``window`` (rows, columns), and STREAM frames of input. To srun: ``refused`` (text), ``waiting`` (text), ``created``
 (step, nodes, ranks, …), ``running`` (node, tasks), ``exit`` (node, rank, status), ``failed`` (node, text, errno),
@@ -42,6 +44,12 @@ REGISTER_SECONDS = 30.0
 
 LEAVE_SECONDS = 10.0
 """How long an srun that was told the end may take to go."""
+
+OF_USERS = ("step", "hold")
+"""Kinds of connections that programs of the job's user make: they hold what ``messages.step_secret`` gives them."""
+
+RETURN_SECONDS = 5.0
+"""How long salloc waits for the controller to know that its allocation was given back."""
 
 KILLED = signal.SIGKILL.value
 """Wait status of a task whose keeper went away."""
@@ -112,6 +120,8 @@ class StepManager:
         self._servers: List[asyncio.AbstractServer] = []
         self._connections: Set[asyncio.StreamWriter] = set()
         self._closed = False
+        self._holder: Optional[asyncio.StreamWriter] = None  # salloc's connection
+        self.owned = False  # by an srun, which gives the allocation back when its step is over
 
     async def listen(self) -> None:
         """Start to serve; ``address`` is then where."""
@@ -146,7 +156,12 @@ class StepManager:
             writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
             opening = await asyncio.wait_for(self._prove(reader, writer), REGISTER_SECONDS)
-            serve = {"step": self._serve_srun, "peer": self._serve_peer, "keeper": self._serve_keeper}.get(opening["kind"])
+            serve = {
+                "step": self._serve_srun,
+                "hold": self._serve_salloc,
+                "peer": self._serve_peer,
+                "keeper": self._serve_keeper,
+            }.get(opening["kind"])
             if serve is not None:
                 await serve(opening, reader, writer)
         except (OSError, wire.WireError, asyncio.IncompleteReadError, asyncio.TimeoutError, ValueError, KeyError, TypeError):
@@ -163,7 +178,7 @@ class StepManager:
         writer.write(messages.pack({"kind": "nonce", "nonce": challenge}))
         opening = await messages.read_message(reader)
         secret = str(self.node.place["secret"])
-        if opening["kind"] == "step":
+        if opening["kind"] in OF_USERS:
             secret = messages.step_secret(secret)
         if not messages.proven(secret, challenge, str(opening["kind"]), opening.get("proof")):
             raise wire.WireError("wrong secret")
@@ -190,10 +205,35 @@ class StepManager:
         expected.set_result(link)
         await self._listen(step, link)
 
+    # ---------------------------------------------------------------- salloc
+
+    async def _serve_salloc(self, opening: Message, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """The allocation is salloc's: it is given back when salloc says so or goes away."""
+        self._holder = writer
+        if self._closed or self.node.terminating or self.node.timed_out:
+            self.revoke(timed_out=self.node.timed_out)
+        status = KILLED
+        try:
+            message = await messages.read_message(reader)
+            if message.get("kind") == "return":
+                status = int(message["status"]) & 0xFFFF
+        finally:
+            self._holder = None
+            report = self.node.allocation_returned(status)
+        await self.node.reports.acknowledged(report, RETURN_SECONDS)
+        writer.write(messages.pack({"kind": "returned"}))
+        await _hear_out(reader, writer)
+
+    def revoke(self, *, timed_out: bool) -> None:
+        """Tell salloc that its allocation ends."""
+        if self._holder is not None and not self._holder.is_closing():
+            self._holder.write(messages.pack({"kind": "revoked", "timed_out": timed_out}))
+
     # ---------------------------------------------------------------- one srun
 
     async def _serve_srun(self, opening: Message, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         owns = bool(opening.get("owns_allocation"))
+        self.owned = self.owned or owns
         status = 1 << 8
         step: Optional[Step] = None
         try:

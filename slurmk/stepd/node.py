@@ -330,11 +330,12 @@ class Node:
             "batch_ended", exit_code=status, usage=measured, timed_out=self.timed_out, out_of_memory=out_of_memory, step=step
         )
 
-    def allocation_returned(self, status: int) -> None:
-        """The srun that the allocation was made for is over."""
-        if not self._over:
-            self._over = True
-            self.reports.add("batch_ended", exit_code=status, timed_out=self.timed_out)
+    def allocation_returned(self, status: int) -> int:
+        """The srun or salloc that the allocation was made for is over; the number of the report that says so, 0 for none."""
+        if self._over:
+            return 0
+        self._over = True
+        return self.reports.add("batch_ended", exit_code=status, timed_out=self.timed_out)
 
     # ---------------------------------------------------------------- time and signals
 
@@ -366,8 +367,10 @@ class Node:
         if self._batch is not None:
             text = texts.cancelled("JOB %d" % self.job["job"], self.name, texts.TIME_LIMIT)
             self._batch.tell({"kind": "kill", "kill_wait": kill_wait, "text": text.decode("utf-8", "surrogateescape")})
-        elif not self.job["batch"] and not (self.manager is not None and self.manager.steps):
-            self.allocation_returned(0)
+        elif not self.job["batch"] and self.manager is not None:
+            self.manager.revoke(timed_out=True)
+            if not (self.manager.owned and self.manager.steps):
+                self.allocation_returned(0)
 
     def _warn(self) -> None:
         """``--signal``: with B the batch shell alone, else the steps alone."""
@@ -390,6 +393,8 @@ class Node:
         """End everything here; the released report follows when it is gone."""
         self.terminating = True
         if self.manager is not None:
+            if not self._over:
+                self.manager.revoke(timed_out=self.timed_out)
             self.manager.end_all(texts.by_signal(signal.SIGTERM), kill_wait)
         for each in self.keepers.values():
             order: Message = {"kind": "kill", "kill_wait": kill_wait}

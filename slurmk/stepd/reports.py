@@ -6,6 +6,7 @@ survive stepd itself: the launcher reads the file of a stepd that died.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 
@@ -27,6 +28,7 @@ class Reports:
         self._path = os.path.join(directory, FILE)
         self._send = send
         self._waiting: Dict[int, Report] = {}
+        self._awaited: Dict[int, List[asyncio.Future[None]]] = {}
         self._number = 0
 
     def add(self, event: str, **fields: Any) -> int:
@@ -53,6 +55,16 @@ class Reports:
 
     def acknowledge(self, number: int) -> None:
         self._waiting.pop(number, None)
+        for future in self._awaited.pop(number, ()):
+            if not future.done():
+                future.set_result(None)
+
+    async def acknowledged(self, number: int, seconds: float) -> None:
+        """Wait until the controller has that report on disk, but at most so long."""
+        if number in self._waiting:
+            future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._awaited.setdefault(number, []).append(future)
+            await asyncio.wait({future}, timeout=seconds)
 
     @property
     def waiting(self) -> List[Report]:

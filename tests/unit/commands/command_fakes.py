@@ -182,6 +182,10 @@ class FakeOutput:
     async def read_input(self, limit: int) -> bytes:
         return self.input
 
+    async def signalled(self) -> int:
+        await asyncio.Event().wait()
+        return 0
+
     def execute(self, arguments: Sequence[str], environment: Mapping[str, str]) -> None:
         self.executed = (list(arguments), dict(environment))
 
