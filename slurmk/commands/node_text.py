@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pwd
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import lru_cache
 
 from grammar.hostlist import expand, fold
@@ -22,7 +23,7 @@ class NodeView:
     __slots__ = ("condition", "cpus_used", "index", "jobs", "memory_used", "node")
 
     def __init__(self, machine: Machine, node: Node, index: int, *, planned: bool = False) -> None:
-        self.node = node
+        self.node = node = _closed(node)
         self.index = index
         usage = machine.node_usage(node.name)
         self.jobs: tuple[Job, ...] = ()
@@ -71,6 +72,22 @@ class NodeView:
     @property
     def reason_user(self) -> str:
         return user_name(self.node.reason_user_id) if self.reason_known else "Unknown"
+
+
+def _closed(node: Node) -> Node:
+    """The node with the reason for which its cluster keeps all jobs out, where nobody gave another."""
+    return replace(node, reason=node.refusal) if node.refusal and not node.reason else node
+
+
+def foreign_text(node: Node) -> str:
+    """What the node's cluster counts for pods, and what pods of others hold of it; "" where there is no cluster."""
+    if not node.cpus_milli:
+        return ""
+    gres = ",".join(f"{name}:{count}" for name, count in node.foreign_gres) or "(null)"
+    return (
+        f"CPUMilliTot={node.cpus_milli} CPUMilliForeign={node.foreign_cpus_milli} CPUForeign={node.foreign_cpus}"
+        f" MemForeign={node.foreign_memory} GresForeign={gres} PodsForeign={node.foreign_pods}"
+    )
 
 
 def _gres_used(capacity: GresCapacity, shares: Iterable[GresShare]) -> str:

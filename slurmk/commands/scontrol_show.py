@@ -22,6 +22,7 @@ from slurmk.commands.node_text import (
     configured_tres,
     counted_tres,
     features_text,
+    foreign_text,
     gres_text,
     user_name,
     views,
@@ -130,7 +131,7 @@ def node_lines(machine: Machine, view: NodeView, *, details: bool) -> list[str]:
     load = "N/A" if node.cpu_load is None else f"{node.cpu_load / 100:.2f}"
     lines = [
         f"NodeName={node.name}{architecture} CoresPerSocket={node.cores_per_socket} ",
-        f"CPUAlloc={view.cpus_used} CPUEfctv={node.cpus} CPUTot={node.cpus} CPULoad={load}",
+        f"CPUAlloc={view.cpus_used} CPUEfctv={node.cpus - node.foreign_cpus} CPUTot={node.cpus} CPULoad={load}",
         f"AvailableFeatures={features_text(node.features) or '(null)'}",
         f"ActiveFeatures={features_text(node.active_features) or '(null)'}",
         f"Gres={gres_text(node.gres) or '(null)'}",
@@ -157,7 +158,8 @@ def node_lines(machine: Machine, view: NodeView, *, details: bool) -> list[str]:
         f"AllocTRES={format_tres(allocated_tres(machine.site, view))}",
         "CurrentWatts=0 AveWatts=0",
     ]
-    return lines + _remarks(view)
+    foreign = foreign_text(node)
+    return [*lines, *([foreign] if foreign else []), *_remarks(view)]
 
 
 def _remarks(view: NodeView) -> list[str]:

@@ -168,12 +168,18 @@ def cpu_counts(row: Row) -> tuple[int, int, int, int]:
     """CPUs that jobs hold, that are free, that can't be used, and all of them."""
     used = sum(view.cpus_used for view in row.nodes)
     total = sum(view.node.cpus for view in row.nodes)
-    other = sum(view.node.cpus - view.cpus_used for view in row.nodes if _lost(view))
+    other = sum(_unusable(view) for view in row.nodes)
     return used, total - used - other, other, total
 
 
 def _cpus_aiot(row: Row) -> str:
     return "/".join(map(row.count, cpu_counts(row)))
+
+
+def _unusable(view: NodeView) -> int:
+    """CPUs that no job can have: all that are not in use of a node that can't be used, and what others hold."""
+    left = view.node.cpus - view.cpus_used
+    return left if _lost(view) else min(left, view.node.foreign_cpus)
 
 
 def _shape(row: Row) -> str:

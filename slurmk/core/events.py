@@ -294,6 +294,14 @@ class Reconfigure:
     site: Site
 
 
+@dataclass(frozen=True, slots=True)
+class SiteChanged:
+    """The cluster that the nodes belong to has others now, or others make up a partition, or its topology changed."""
+
+    time: float
+    site: Site
+
+
 Event: TypeAlias = (
     Submit
     | Kill
@@ -317,4 +325,5 @@ Event: TypeAlias = (
     | QuotasChanged
     | Tick
     | Reconfigure
+    | SiteChanged
 )

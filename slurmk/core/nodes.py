@@ -8,10 +8,10 @@ from typing import Any
 
 from slurmk.core.effects import Accepted, CordonNode, Refused
 from slurmk.core.errors import Errno, SlurmError
-from slurmk.core.events import NodeChanged, Reconfigure, UpdateNode, UpdatePartition
+from slurmk.core.events import NodeChanged, Reconfigure, SiteChanged, UpdateNode, UpdatePartition
 from slurmk.core.state import NodeUsage, Phase, State, Turn, phase_of
 from slurmk.core.transitions import lose_nodes
-from slurmk.model.node import Node, Partition
+from slurmk.model.node import Cordon, Node, Partition
 from slurmk.model.node_states import Condition, condition_of
 from slurmk.model.states import NodeFlag, NodeState
 
@@ -40,10 +40,12 @@ def update_node(turn: Turn, event: UpdateNode) -> None:
     turn.wake_planner()
     for node in changed:
         old = turn.state.nodes[node.name]
+        if _shut(old) != _shut(node):
+            if node.cordon is not None:
+                node = replace(node, cordon_wanted=_shut(node))
+            turn.emit(CordonNode(node.name, _shut(node), node.reason))
         turn.save_node(node)
         _changed_shape(turn.state, old, node)
-        if _shut(old) != _shut(node):
-            turn.emit(CordonNode(node.name, _shut(node), node.reason))
         if node.state is NodeState.DOWN and old.state is not NodeState.DOWN:
             _end_jobs_on(turn, node.name)
 
@@ -183,6 +185,8 @@ def update_partition(turn: Turn, event: UpdatePartition) -> None:
         turn.emit(Refused(SlurmError(error or Errno.INVALID_PARTITION_NAME)))
         return
     changes: dict[str, Any] = dict(event.changes)
+    if "nodes" in changes:
+        changes["selected"] = False
     turn.save_partition(replace(partition, **changes))
     turn.state.refresh()
     turn.emit(Accepted())
@@ -206,13 +210,17 @@ def node_changed(turn: Turn, event: NodeChanged) -> None:
             _end_jobs_on(turn, old.name, gone=True)
             turn.wake_planner()
         return
-    node = event.node if old is None else _merged(old, event.node)
+    node = _cordoned(event.node) if old is None else _merged(old, event.node)
     if node == old:
         return
+    if node.state is NodeState.DOWN and node.flags & NodeFlag.NO_RESPOND and not node.reason:
+        node = replace(node, reason=NOT_RESPONDING, reason_time=turn.now)
+    if node.cordon is not None and node.cordon_wanted is not None:
+        turn.emit(CordonNode(node.name, node.cordon_wanted, node.reason))
     state.nodes[node.name] = node
     state.usage.setdefault(node.name, NodeUsage())
     _changed_shape(state, old, node)
-    if old is not None and (old.state, old.flags, old.reason) != (node.state, node.flags, node.reason):
+    if old is not None and _kept_of(old) != _kept_of(node):
         turn.save_node(node)
     if old is None or _placement(old) != _placement(node):
         turn.wake_planner()
@@ -228,13 +236,20 @@ def _lost(node: Node, now: int) -> Node:
     )
 
 
+def _kept_of(node: Node) -> tuple[object, ...]:
+    """What of a node is saved when it changes; all else is seen again after a restart."""
+    return node.state, node.flags, node.reason, node.cordon, node.cordon_wanted
+
+
 def _merged(old: Node, reported: Node) -> Node:
     """What is seen of a node, with what administrators and the configuration said of it."""
     if old.flags & NodeFlag.NO_RESPOND:
         old = replace(old, state=reported.state)
         if old.reason == NOT_RESPONDING:
             old = replace(old, reason="", reason_time=0)
-    return replace(
+    relabelled = reported.reported_features is not None and reported.reported_features != old.reported_features
+    features = reported if relabelled else old
+    node = replace(
         reported,
         state=old.state if old.state is NodeState.DOWN else reported.state,
         flags=(reported.flags & ~_ADMINISTRATIVE) | (old.flags & _ADMINISTRATIVE),
@@ -244,9 +259,31 @@ def _merged(old: Node, reported: Node) -> Node:
         comment=old.comment,
         extra=old.extra,
         weight=old.weight,
-        features=old.features or reported.features,
-        active_features=old.active_features or reported.active_features,
+        features=features.features or reported.features,
+        active_features=features.active_features or reported.active_features,
+        cordon_wanted=old.cordon_wanted,
     )
+    return _cordoned(node, old.cordon)
+
+
+def _cordoned(node: Node, before: Cordon | None = None) -> Node:
+    """The node as its cluster's cordon has it; ``before`` is what was last seen of that.
+
+    What an administrator said here holds until the cluster has followed. After that the cluster's word holds: who cordons
+    a node there drains it here, who uncordons it resumes it.
+    """
+    cordon = node.cordon
+    if cordon is None:
+        return node
+    if node.cordon_wanted is not None:
+        return replace(node, cordon_wanted=None) if node.cordon_wanted == cordon.closed else node
+    if cordon.closed and not _shut(node):
+        reason = node.reason or cordon.reason
+        return replace(_drain(node), reason=reason, reason_time=node.reason_time or cordon.time)
+    if before is not None and before.closed and not cordon.closed and _shut(node):
+        responds = not node.flags & NodeFlag.NO_RESPOND
+        return _open(replace(node, state=NodeState.IDLE)) if responds else _undrain(node)
+    return node
 
 
 def _placement(node: Node) -> tuple[object, ...]:
@@ -257,8 +294,10 @@ def _placement(node: Node) -> tuple[object, ...]:
         node.memory,
         node.gres,
         node.active_features,
-        node.foreign_cpus_milli,
+        node.foreign_cpus,
         node.foreign_memory,
+        node.foreign_gres,
+        node.maximum_jobs,
         node.weight,
     )
 
@@ -302,9 +341,39 @@ def _kept(old: Node | None, node: Node) -> Node:
         operating_system=old.operating_system,
         architecture=old.architecture,
         version=old.version,
+        cpus_milli=old.cpus_milli,
+        foreign_cpus=old.foreign_cpus,
         foreign_cpus_milli=old.foreign_cpus_milli,
         foreign_memory=old.foreign_memory,
+        foreign_gres=old.foreign_gres,
+        foreign_pods=old.foreign_pods,
+        maximum_jobs=old.maximum_jobs,
+        cordon=old.cordon,
+        cordon_wanted=old.cordon_wanted,
+        refusal=old.refusal,
     )
+
+
+def site_changed(turn: Turn, event: SiteChanged) -> None:
+    """The cluster has other nodes than before, or others are a partition: what is known of the rest stays as it is."""
+    state = turn.state
+    wanted = {node.name for node in event.site.nodes}
+    for name in [name for name in state.nodes if name not in wanted]:
+        if state.nodes[name].state is not NodeState.DOWN:
+            turn.save_node(_lost(state.nodes[name], turn.now))
+        _end_jobs_on(turn, name, gone=True)
+    state.site = event.site
+    nodes = [state.nodes.get(node.name, _cordoned(node)) for node in event.site.nodes]
+    partitions = [_with_members(state.partitions.get(each.name), each) for each in event.site.partitions]
+    state.set_configuration(nodes, partitions)
+    turn.wake_planner()
+
+
+def _with_members(old: Partition | None, partition: Partition) -> Partition:
+    """A partition with the nodes that it has now, and what an administrator changed of it."""
+    if old is None or not (partition.selected and old.selected):
+        return old or partition
+    return replace(old, nodes=partition.nodes, node_spec=partition.node_spec)
 
 
 def restore(state: State, nodes: Iterable[Node], partitions: Iterable[Partition]) -> None:
@@ -324,10 +393,14 @@ def restore(state: State, nodes: Iterable[Node], partitions: Iterable[Partition]
                 weight=saved.weight,
                 features=saved.features,
                 active_features=saved.active_features,
+                cordon=saved.cordon,
+                cordon_wanted=saved.cordon_wanted,
+                reported_features=saved.reported_features,
             )
     for partition in partitions:
-        if partition.name in state.partitions:
-            state.partitions[partition.name] = partition
+        configured = state.partitions.get(partition.name)
+        if configured is not None:
+            state.partitions[partition.name] = _with_members(partition, configured)
     state.refresh()
 
 

@@ -96,6 +96,8 @@ def _share_fits(state: State, job: Job, share: NodeShare, partition: Partition, 
         return False
     if usage.cpus + share.cpus > _cpus(node, usage, partition, job):
         return False
+    if node.maximum_jobs is not None and len(usage.jobs) >= node.maximum_jobs:
+        return False
     if state.site.memory_is_consumable and usage.memory + share.memory > node.memory - node.foreign_memory:
         return False
     return _gres_fits(node, usage, share)
@@ -104,7 +106,7 @@ def _share_fits(state: State, job: Job, share: NodeShare, partition: Partition, 
 def _cpus(node: Node, usage: NodeUsage, partition: Partition, job: Job) -> int:
     """CPUs of the node that may be given in all, counting each as often as the partition lets jobs share it."""
     mode, _, count = partition.oversubscribe.partition(":")
-    free = node.cpus - -(-node.foreign_cpus_milli // 1000)
+    free = node.cpus - node.foreign_cpus
     if mode == "FORCE" or (mode == "YES" and job.request.shared == "oversubscribe" and usage.jobs == usage.sharing):
         return free * int(count or 4)
     return free
@@ -119,9 +121,10 @@ def _gres_fits(node: Node, usage: NodeUsage, share: NodeShare) -> bool:
     for kind, count in wanted.items():
         name, _, kind_type = kind.partition(":")
         capacity = sum(each.count for each in node.gres if each.name == name and (not kind_type or each.type == kind_type))
-        used = usage.gres.get(kind, 0)
+        used = usage.gres.get(kind, 0) + sum(number for other, number in node.foreign_gres if other == kind)
         if not kind_type:
-            used = sum(number for other, number in usage.gres.items() if other.partition(":")[0] == name)
+            held = (*usage.gres.items(), *node.foreign_gres)
+            used = sum(number for other, number in held if other.partition(":")[0] == name)
         if used + count > capacity:
             return False
     return True
@@ -209,7 +212,10 @@ def _disjoint(starts: list[Start], state: State) -> bool:
             cpus[share.node] += share.cpus
             memory[share.node] += share.memory
     return all(
-        state.usage[name].cpus + count <= state.nodes[name].cpus
-        and (not state.site.memory_is_consumable or state.usage[name].memory + memory[name] <= state.nodes[name].memory)
+        state.usage[name].cpus + count <= state.nodes[name].cpus - state.nodes[name].foreign_cpus
+        and (
+            not state.site.memory_is_consumable
+            or state.usage[name].memory + memory[name] <= state.nodes[name].memory - state.nodes[name].foreign_memory
+        )
         for name, count in cpus.items()
     )

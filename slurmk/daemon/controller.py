@@ -23,7 +23,19 @@ from slurmk.commands.call import Call, Output
 from slurmk.commands.dispatch import dispatch
 from slurmk.core.effects import Effect, ForgetJob, Launch, Refused, SaveJob, SaveStep, Terminate
 from slurmk.core.errors import Errno, SlurmError
-from slurmk.core.events import Caller, Event, JobSelection, Kill, NodeChanged, Planned, Reconfigure, Submission, Submit, Tick
+from slurmk.core.events import (
+    Caller,
+    Event,
+    JobSelection,
+    Kill,
+    NodeChanged,
+    Planned,
+    Reconfigure,
+    SiteChanged,
+    Submission,
+    Submit,
+    Tick,
+)
 from slurmk.core.machine import Machine
 from slurmk.daemon.committed import Committed
 from slurmk.daemon.committer import Committer
@@ -35,6 +47,7 @@ from slurmk.daemon.members import Members
 from slurmk.daemon.planning import Planning
 from slurmk.daemon.timers import Timers
 from slurmk.model.job import Job
+from slurmk.model.node import Node
 from slurmk.model.site import Site
 from slurmk.model.states import JobFlag
 from slurmk.planner.plan import will_run
@@ -91,6 +104,7 @@ class Daemon:
         self.launcher = launcher
         self._remote = remote
         self._surroundings = surroundings
+        self._seen: dict[str, Node] = {}
         self._waiting: dict[int, list[asyncio.Future[Job | None]]] = {}
         self._stopping = asyncio.Event()
         self._end_jobs = False
@@ -163,7 +177,7 @@ class Daemon:
         self._site = self._store.site = site
         self.identities.operators = frozenset(site.operators)
         for node in self.launcher.reconfigure(site):
-            self.engine.report(NodeChanged(self.now(), node))
+            self._report(NodeChanged(self.now(), node))
         log.info("the configuration was read again: %d nodes", len(site.nodes))
         return ""
 
@@ -217,8 +231,8 @@ class Daemon:
 
     async def _take_up_jobs(self) -> None:
         """Learn of the nodes, take up what still runs, finish what a crash left undone."""
-        for node in await self.launcher.start(self.engine.report):
-            self.engine.report(NodeChanged(self.now(), node))
+        for node in await self.launcher.start(self._report):
+            self._report(NodeChanged(self.now(), node))
         holding = self.machine.holding()
         never_launched = await self.launcher.recover(holding)
         for job in holding:
@@ -279,11 +293,27 @@ class Daemon:
 
     # ---------------------------------------------------------------- wiring
 
+    def _report(self, event: Event) -> asyncio.Future[Answers]:
+        """What the launcher saw. What it would not tell again of the nodes is kept for a machine that is built anew."""
+        match event:
+            case NodeChanged(node=node, removed=removed):
+                self._seen[node.name] = node
+                if removed:
+                    del self._seen[node.name]
+            case SiteChanged(site=site):
+                self._site = self._store.site = site
+                self._seen = {node.name: self._seen.get(node.name, node) for node in site.nodes}
+            case _:
+                pass
+        return self.engine.report(event)
+
     def _build(self, committed: Committed) -> tuple[Machine, list[Effect]]:
         machine = Machine(self._site)
         effects = machine.restore(
             committed.jobs.values(), committed.nodes.values(), committed.partitions.values(), committed.next_job_id
         )
+        for node in self._seen.values():
+            effects += machine.handle(NodeChanged(self.now(), node))
         return machine, effects
 
     def _snapshot(self) -> Snapshot | None:

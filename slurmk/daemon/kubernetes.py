@@ -75,9 +75,9 @@ async def run(place: Place) -> int:
 
 async def _lead(place: Place, api: Api, settings: Settings, configured: Site | None) -> int:
     """Wait for the Lease and hold it as long as the controller runs."""
-    from bridge.kubernetes.lease import Lease
+    from bridge.kubernetes.lease import Lease, identity_of
 
-    lease = Lease(api, settings, f"{socket.gethostname()}_{os.getpid()}")
+    lease = Lease(api, settings, identity_of(place.directory / "state"))
     await lease.acquire()
     watching = asyncio.create_task(_end_without(lease.lost, settings))
     try:
@@ -113,7 +113,7 @@ async def _serve(place: Place, api: Api, settings: Settings, configured: Site | 
         site = cluster.site
         store = Store(place.database, site)
         await asyncio.to_thread(store.open)
-        launcher = KubernetesLauncher(api, cluster, site, place.directory, _address(settings, api, remote))
+        launcher = KubernetesLauncher(api, cluster, site, place.directory, await _address(settings, api, remote))
         reading = _Rereading(place, cluster)
         await Daemon(place.directory, site, store, launcher, reading.site, remote=remote, surroundings=cluster.status).run()
     except StoreError as error:
@@ -166,32 +166,16 @@ def _read(place: Place) -> tuple[Settings, Site | None]:
     )
 
 
-def _address(settings: Settings, api: Api, remote: socket.socket) -> str:
+async def _address(settings: Settings, api: Api, remote: socket.socket) -> str:
     """``HOST:PORT`` that pods dial: as the site says, else the address by which this host reaches the API server."""
     port = remote.getsockname()[1]
     if settings.controller:
-        host, colon, given = settings.controller.rpartition(":")
+        _, colon, given = settings.controller.rpartition(":")
         return settings.controller if colon and given.isdigit() else f"{settings.controller}:{port}"
-    host = _own_address(api.host)
+    host = await api.local_address()
     if host.startswith("127.") or host == "::1":
         log.warning("pods cannot reach the controller at %s: set `controller` in %s", host, SETTINGS)
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
-def _own_address(host: str) -> str:
-    """The address of this machine in its connections to ``host``; nothing is sent."""
-    try:
-        found = socket.getaddrinfo(host, 443, type=socket.SOCK_DGRAM)
-    except OSError:
-        return socket.gethostname()
-    for family, kind, protocol, _, address in found:
-        with socket.socket(family, kind, protocol) as probe:
-            try:
-                probe.connect(address)
-            except OSError:
-                continue
-            return str(probe.getsockname()[0])
-    return socket.gethostname()
 
 
 __all__: Sequence[str] = ("LOST_LEASE", "SETTINGS", "Place", "Unusable", "run")

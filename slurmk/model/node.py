@@ -18,10 +18,23 @@ class GresCapacity:
 
 
 @dataclass(frozen=True, slots=True)
+class Cordon:
+    """Whether the cluster that a node belongs to keeps new work from it, why, and since when (Unix seconds; 0: unknown)."""
+
+    closed: bool
+    reason: str = ""
+    time: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Node:
     """A node: its hardware as configured or reported, and its administrative state.
 
     What jobs hold there is not part of it; that is derived from the running jobs. Memory and disk are MiB.
+
+    Where a cluster has the nodes, ``foreign_…`` is what others than slurmk hold there. ``cordon`` is the cluster's word on
+    whether new work may come, which draining and resuming change; ``cordon_wanted`` is what an administrator wants of it
+    as long as the cluster has not followed. ``refusal`` is what else keeps all jobs out, and no administrator's doing here.
     """
 
     name: str
@@ -54,12 +67,23 @@ class Node:
     operating_system: str = ""
     architecture: str = ""
     version: str = ""
-    foreign_cpus_milli: int = 0  # taken by pods that slurmk did not make
+    cpus_milli: int = 0  # all that the cluster lets pods have, in thousandths; 0: there is no cluster
+    foreign_cpus: int = 0  # of ``cpus``
+    foreign_cpus_milli: int = 0
     foreign_memory: int = 0
+    foreign_gres: tuple[tuple[str, int], ...] = ()  # ("gpu:a100", 2)
+    foreign_pods: int = 0  # those that are not on every node
+    maximum_jobs: int | None = None  # as many pods as may still come
+    cordon: Cordon | None = None  # None: there is no cluster, or it has not spoken
+    cordon_wanted: bool | None = None
+    refusal: str = ""
+    reported_features: tuple[str, ...] | None = None  # as the cluster's labels say; features can be changed here
 
     @property
     def available(self) -> bool:
         """True when new work may start there."""
+        if self.refusal:
+            return False
         refused = NodeFlag.DRAIN | NodeFlag.NO_RESPOND | NodeFlag.FAIL | NodeFlag.REBOOT_ISSUED | NodeFlag.POWERED_DOWN
         return self.state not in (NodeState.DOWN, NodeState.UNKNOWN, NodeState.FUTURE) and not self.flags & refused
 
@@ -71,6 +95,7 @@ class Partition:
     name: str
     nodes: tuple[str, ...]
     node_spec: str = ""  # as configured, for scontrol show partition
+    selected: bool = False  # its nodes are those that labels choose, whoever they are by then
     default: bool = False
     state: str = "UP"  # UP, DOWN, DRAIN, INACTIVE
     maximum_time: int = INFINITE

@@ -144,13 +144,19 @@ def condition_of(node: Node, *, cpus_used: int = 0, completing: bool = False, pl
 
     ``cpus_used`` are the CPUs of jobs that run (all of the node's, for a job that has it for itself); jobs that are
     ending hold none but make it ``completing``. ``planned``: kept free for a job that waits.
+
+    A node where work of others runs (not only what belongs to every node) is mixed too, and allocated when that and the
+    jobs leave no CPU. For a node that is being drained only jobs count: it is drained when they are gone.
     """
     flags = node.flags
+    if node.refusal:
+        flags |= NodeFlag.DRAIN
     if completing:
         flags |= NodeFlag.COMPLETING
     base = node.state
-    if base is NodeState.IDLE and cpus_used > 0:
-        base = NodeState.ALLOCATED if cpus_used >= node.cpus else NodeState.MIXED
+    closed = flags & (NodeFlag.DRAIN | NodeFlag.FAIL)
+    if base is NodeState.IDLE and (cpus_used > 0 or (node.foreign_pods and not closed)):
+        base = NodeState.ALLOCATED if cpus_used + node.foreign_cpus >= node.cpus else NodeState.MIXED
     if planned and base in (NodeState.IDLE, NodeState.MIXED):
         flags |= NodeFlag.PLANNED
     return Condition(base, flags)

@@ -135,13 +135,9 @@ def _refresh(cache: SnapshotCache, site: Site, nodes: Mapping[str, Node], partit
 
 def node_table(nodes: list[Node]) -> NodeTable:
     """The nodes as columns."""
-    counts = [_gres_counts(node) for node in nodes]
+    counts = [_gres_counts(node.gres) for node in nodes]
     names = sorted({name for count in counts for name in count})
-    column = {name: index for index, name in enumerate(names)}
-    gres = np.zeros((len(nodes), len(names)), dtype=np.int64)
-    for row, count in enumerate(counts):
-        for name, amount in count.items():
-            gres[row, column[name]] = amount
+    foreign = [_gres_counts(_foreign_gres(node)) if node.foreign_gres else {} for node in nodes]
     available = np.array([node.available for node in nodes], dtype=np.bool_)
     return NodeTable(
         names=tuple(node.name for node in nodes),
@@ -152,15 +148,35 @@ def node_table(nodes: list[Node]) -> NodeTable:
         memory=_integers(node.memory for node in nodes),
         temporary_disk=_integers(node.temporary_disk for node in nodes),
         gres_names=tuple(names),
-        gres=gres,
+        gres=_matrix(counts, names),
         weight=_integers(node.weight for node in nodes),
         available=available,
         returns=np.array([_returns(node) for node in nodes], dtype=np.bool_) & ~available,
         features=tuple(frozenset(node.active_features or node.features) for node in nodes),
-        foreign_cpus=_integers(-(-node.foreign_cpus_milli // 1000) for node in nodes),
+        foreign_cpus=_integers(node.foreign_cpus for node in nodes),
         foreign_memory=_integers(node.foreign_memory for node in nodes),
         gres_devices={name: tuple(_devices(node, name) for node in nodes) for name in names},
+        foreign_gres=_matrix(foreign, names) if any(foreign) else None,
+        maximum_jobs=_maximum_jobs(nodes),
     )
+
+
+def _matrix(counts: list[dict[str, int]], names: list[str]) -> IntArray:
+    """Counts by node and name."""
+    column = {name: index for index, name in enumerate(names)}
+    matrix = np.zeros((len(counts), len(names)), dtype=np.int64)
+    for row, count in enumerate(counts):
+        for name, amount in count.items():
+            if name in column:
+                matrix[row, column[name]] = amount
+    return matrix
+
+
+def _maximum_jobs(nodes: list[Node]) -> IntArray | None:
+    """How many jobs each node may have at once; a job needs a CPU, so a limit of as many as there are CPUs is none."""
+    if not any(node.maximum_jobs is not None and node.maximum_jobs < node.cpus for node in nodes):
+        return None
+    return _integers(node.cpus if node.maximum_jobs is None else node.maximum_jobs for node in nodes)
 
 
 def _integers(values: Iterable[int]) -> IntArray:
@@ -169,12 +185,17 @@ def _integers(values: Iterable[int]) -> IntArray:
 
 def _returns(node: Node) -> bool:
     gone = NodeFlag.DRAIN | NodeFlag.FAIL
-    return node.state not in (NodeState.DOWN, NodeState.FUTURE) and not node.flags & gone
+    return not node.refusal and node.state not in (NodeState.DOWN, NodeState.FUTURE) and not node.flags & gone
 
 
-def _gres_counts(node: Node) -> dict[str, int]:
+def _foreign_gres(node: Node) -> Iterable[GresCapacity]:
+    return [GresCapacity(*name.partition(":")[::2], count) for name, count in node.foreign_gres]
+
+
+def _gres_counts(capacities: Iterable[GresCapacity]) -> dict[str, int]:
+    """Counts by kind, and by kind and type."""
     counts: dict[str, int] = {}
-    for gres in node.gres:
+    for gres in capacities:
         counts[gres.name] = counts.get(gres.name, 0) + gres.count
         if gres.type:
             name = f"{gres.name}:{gres.type}"
@@ -240,6 +261,8 @@ def running_row(job: Job, now: int, site: Site) -> RunningRow:
         oversubscribe=job.request.shared == "oversubscribe",
         share_user=job.credentials.user_id if job.request.shared == "user" else None,
         licenses=_licenses(job.request.licenses),
+        account=job.account,
+        qos=job.qos,
     )
 
 
@@ -261,8 +284,6 @@ def _pending_rows(
     return tuple(rows)
 
 
-        account=job.account,
-        qos=job.qos,
 def pending_row(job: Job, partitions: Mapping[str, Partition], site: Site, cache: SnapshotCache | None = None) -> PendingRow:
     """One pending job, or all waiting elements of an array, as the planner takes it."""
     names = tuple(name for name in job.partitions if name in partitions)

@@ -31,6 +31,7 @@ class Resources:
     partition_cpus: dict[str, int]  # partition -> row of its MaxCPUsPerNode
     others: dict[int, int]  # user -> row that everyone else's jobs use
     owners: dict[int, int]  # user -> row that this user's --exclusive=user jobs use
+    jobs: int | None = None  # row of how many jobs a node may have at once
 
 
 def resources_of(snapshot: Snapshot) -> Resources:
@@ -38,6 +39,8 @@ def resources_of(snapshot: Snapshot) -> Resources:
     nodes = snapshot.nodes
     cpus = np.clip(nodes.cpus - nodes.foreign_cpus, 0, None)
     cpus -= cpus % nodes.threads_per_core
+    cpus = _at_least_held(cpus, snapshot)
+    given = nodes.gres if nodes.foreign_gres is None else np.clip(nodes.gres - nodes.foreign_gres, 0, None)
     rows: list[IntArray] = [cpus, np.clip(nodes.memory - nodes.foreign_memory, 0, None)]
     gres: dict[str, tuple[int, ...]] = {}
     gres_names: dict[int, str] = {}
@@ -46,13 +49,13 @@ def resources_of(snapshot: Snapshot) -> Resources:
         untyped = np.zeros(len(nodes.names), dtype=np.int64)
         for column, name in enumerate(nodes.gres_names):
             if name == kind:
-                untyped += nodes.gres[:, column]
+                untyped += given[:, column]
             elif name.startswith(kind + ":"):
                 gres[name] = (len(rows),)
                 gres_names[len(rows)] = name
                 serving.append(len(rows))
-                rows.append(nodes.gres[:, column])
-                untyped -= nodes.gres[:, column]
+                rows.append(given[:, column])
+                untyped -= given[:, column]
         if (untyped > 0).any():
             gres_names[len(rows)] = kind
             serving.append(len(rows))
@@ -63,12 +66,32 @@ def resources_of(snapshot: Snapshot) -> Resources:
         if partition.maximum_cpus_per_node is not None:
             partition_cpus[partition.name] = len(rows)
             rows.append(np.full(len(nodes.names), partition.maximum_cpus_per_node))
+    jobs = None
+    if nodes.maximum_jobs is not None:
+        jobs = len(rows)
+        rows.append(nodes.maximum_jobs)
     others, owners = {}, {}
     users = {row.demand.share_user for row in snapshot.pending} | {row.share_user for row in snapshot.running}
     for user in sorted(user for user in users if user is not None):
         others[user], owners[user] = len(rows), len(rows) + 1
         rows += [np.full(len(nodes.names), PLENTY)] * 2
-    return Resources(np.array(rows, dtype=np.int32), gres, gres_names, partition_cpus, others, owners)
+    return Resources(np.array(rows, dtype=np.int32), gres, gres_names, partition_cpus, others, owners, jobs)
+
+
+def _at_least_held(cpus: IntArray, snapshot: Snapshot) -> IntArray:
+    """Capacities that are not below what jobs hold already. Others may have taken what a job was given before its pods were
+    there; a negative rest on one node would hide, in sums over nodes, what is free on another."""
+    nodes = snapshot.nodes
+    if not nodes.foreign_cpus.any():
+        return cpus
+    position = {name: row for row, name in enumerate(nodes.names)}
+    held = np.zeros_like(cpus)
+    for running in snapshot.running:
+        for share in running.allocation.shares:
+            if share.node in position:
+                held[position[share.node]] += share.cpus
+    raised: IntArray = np.maximum(cpus, np.minimum(held, nodes.cpus))
+    return raised
 
 
 @dataclass(slots=True)
@@ -111,6 +134,7 @@ class Requirement:
     wants_licenses: bool = False
     comparable: bool = True  # an earlier answer for this size class bounds a later one
     possible: bool | None = None  # fits the empty cluster; None: not yet looked
+    plain: bool | None = None  # the compiled profile can place it; None: not yet looked
 
 
 class Compiler:
@@ -246,6 +270,8 @@ class Compiler:
             else:
                 untouched.append(row)
                 takes.append(self.resources.others[owner])
+        if self.resources.jobs is not None:
+            takes.append(self.resources.jobs)
         return tuple(untouched), tuple(takes)
 
     def _gres(self, wanted: tuple[tuple[str, int], ...]) -> tuple[tuple[tuple[int, ...], int], ...]:
@@ -343,6 +369,8 @@ class Compiler:
         else:
             tasks = usable // requirement.cpus_per_task
         ok = tasks > 0
+        if self.resources.jobs is not None:
+            ok &= free[self.resources.jobs] > 0
         if requirement.minimum_cpus_per_node:
             ok &= cpus >= requirement.minimum_cpus_per_node
         if demand.memory_per_node is not None:

@@ -42,11 +42,13 @@ class NodeTable:
     available: BoolArray  # new work may start there now (up, not drained)
     returns: BoolArray  # not available now but may be planned for later (e.g. not responding)
     features: tuple[frozenset[str], ...]
-    foreign_cpus: IntArray  # taken by others than slurmk, rounded up to whole CPUs
+    foreign_cpus: IntArray  # taken by others than slurmk, in CPUs as ``cpus`` counts them
     foreign_memory: IntArray
     gres_devices: Mapping[str, tuple[tuple[int, ...], ...]] = field(
         default_factory=dict
     )  # "gpu:a100" -> device numbers by node
+    foreign_gres: IntArray | None = None  # [nodes, gres_names]; None: others hold none
+    maximum_jobs: IntArray | None = None  # [nodes]; None: no node has a limit that could bind
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,10 +147,10 @@ class RunningRow:
     oversubscribe: bool = False
     share_user: int | None = None
     licenses: tuple[tuple[str, int], ...] = ()
-
-
     account: str = ""
     qos: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class ReservationRow:
     """Nodes kept free from ``start_time`` to ``end_time`` but for jobs that may use the reservation."""
@@ -172,9 +174,9 @@ class Snapshot:
     running: tuple[RunningRow, ...]
     reservations: tuple[ReservationRow, ...] = ()
     licenses: Mapping[str, int] = field(default_factory=dict)  # total
+    quotas: tuple[Quota, ...] = ()
     switches: tuple[Switch, ...] = ()
     window: int = 0  # seconds ahead that starts are promised for (bf_window); 0 = as far as the queue goes
-    quotas: tuple[Quota, ...] = ()
     depth: int = 0  # pending records looked at (bf_max_job_test); 0 = all
     pack_nodes: bool = False
     least_loaded: bool = False

@@ -59,7 +59,7 @@ NODE: Shape[NodeOf] = Shape(
     Member("cpu_load", _of(lambda node: node.cpu_load or 0)),
     Member("free_mem", _of(lambda node: number(node.free_memory))),
     Member("cpus", _of(lambda node: node.cpus)),
-    Member("effective_cpus", _of(lambda node: node.cpus)),
+    Member("effective_cpus", _of(lambda node: node.cpus - node.foreign_cpus)),
     constant("specialized_cpus", ""),
     constant(
         "energy",
