@@ -49,7 +49,7 @@ for python in python3 /usr/bin/python3 /usr/local/bin/python3 /opt/conda/bin/pyt
   "$found" -ISE -c 'import sys; sys.exit(sys.version_info < (3, 8))' 2>/dev/null && exec "$found" -ISE {programs}/stepd.pyz pod
 done
 text='slurmk: error: the image has no Python 3.8 or newer (python3), without which it cannot run jobs'
-printf %s "$text" >/dev/termination-log
+printf %s "$text" >{log}
 echo "$text" >&2
 IFS= read -r output <{secret}/output && [ -n "$output" ] && echo "$text" >>"$output"
 exit 127
@@ -73,10 +73,15 @@ class PodParts:
     environment: tuple[Manifest, ...]
 
 
+def boot(programs: str = PROGRAMS, secret: str = SECRET, log: str = "/dev/termination-log") -> str:
+    """The script that is the container's command."""
+    return BOOT.format(programs=programs, secret=secret, log=log)
+
+
 @cache
 def program_files() -> Mapping[str, bytes]:
     """The files of the ConfigMap."""
-    return {"boot": BOOT.format(programs=PROGRAMS, secret=SECRET).encode(), "stepd.pyz": pod_archive()}
+    return {"boot": boot().encode(), "stepd.pyz": pod_archive()}
 
 
 @cache

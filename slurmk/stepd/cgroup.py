@@ -4,6 +4,9 @@ A group ends whole, whatever its processes did to get away, counts those that th
 knows the CPU time of all. Groups are made below the one that this program was started in, as
 ``slurmk/CLUSTER/job_ID_RESTART/NODE/STEP``; keepers stay outside.
 
+In a container, whose own group can only be read, the kills that the kernel counted there since a step began are taken for
+that step's.
+
 Processes are ended by the unified hierarchy (v2, by cgroup.kill or, on kernels before 5.14, by freezing) or by the freezer
 (v1); memory is that of either version. Where there is no hierarchy that can be written, or one refuses, everything here does
 nothing, and the keeper's descendants are all there is to go by. (cgroups(7), and the kernel's documents on both versions.)
@@ -77,6 +80,30 @@ def hierarchies() -> Hierarchies:
     return _known[0]
 
 
+_container: List[str] = []
+
+
+def in_container(mounts: str = "/proc/self/mounts", own: str = "/proc/self/cgroup") -> None:
+    """This process and what is forked from it have a container for themselves: find where the kernel counts its kills."""
+    try:
+        found = _mounted(_read(mounts))
+        places = _own(_read(own))
+    except OSError:
+        return
+    for controller, name in (("memory", "memory.oom_control"), ("", "memory.events")):
+        mount = found.get(controller)
+        for path in (places.get(controller, "/").rstrip("/"), "") if mount is not None else ():
+            candidate = "%s%s/%s" % (mount, path, name)
+            if "oom_kill" in _numbers(candidate):
+                _container[:] = [candidate]
+                return
+
+
+def container_oom_kills() -> int:
+    """How many of the container's processes the kernel killed for want of memory so far; 0 outside of one."""
+    return _numbers(_container[0]).get("oom_kill", 0) if _container else 0
+
+
 def _mounted(text: str) -> Dict[str, str]:
     """Mount points by controller; that of the unified hierarchy by the empty name."""
     found: Dict[str, str] = {}
@@ -130,6 +157,12 @@ class Group:
         self.unified = self._directory(self._where.unified)
         self.freezer = self._directory(self._where.freezer)
         self.memory = self._directory(self._where.memory) or (self.unified if self._where.counts else None)
+        self._before = container_oom_kills()
+
+    @property
+    def shared(self) -> bool:
+        """True when the kills that are counted may be those of other steps of the container as well."""
+        return self.memory is None
 
     def _directory(self, base: Optional[str]) -> Optional[str]:
         return None if base is None else os.path.join(base, self.name)
@@ -178,7 +211,7 @@ class Group:
     def oom_kills(self) -> int:
         """How many of its processes the kernel killed for want of memory; 0 where nobody counts them."""
         if self.memory is None:
-            return 0
+            return container_oom_kills() - self._before
         name = "memory.events" if self.memory == self.unified else "memory.oom_control"
         return _numbers(os.path.join(self.memory, name)).get("oom_kill", 0)
 

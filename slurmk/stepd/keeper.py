@@ -369,7 +369,7 @@ class Keeper:
             if task is None:
                 usage.add(self.tasks[0].measures, final)
                 continue
-            if self.group.oom_kills():
+            if self.group.oom_kills() and (status or not self.group.shared):
                 status = texts.OUT_OF_MEMORY
             task.status = status
             usage.close(task.measures, final, self._own_size)

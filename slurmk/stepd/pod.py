@@ -20,7 +20,7 @@ import sys
 import zlib
 
 from slurmk import wire
-from slurmk.stepd import messages, processes, texts
+from slurmk.stepd import cgroup, messages, processes, texts
 from slurmk.stepd.node import Node, claim
 
 TYPE_CHECKING = False
@@ -271,6 +271,7 @@ def main(arguments: List[str]) -> int:
     os.chdir("/")
     processes.set_name("stepd %s" % place["job"])
     processes.adopt_orphans()
+    cgroup.in_container()
     try:
         return asyncio.run(_live(place, described))
     except BaseException as error:

@@ -162,10 +162,12 @@ class Identity:
 
     def become(self) -> None:
         """For good."""
-        if os.geteuid() == 0:
+        if os.geteuid() != 0:
+            return
+        with contextlib.suppress(PermissionError) if self.user_id == 0 else contextlib.nullcontext():  # root of a container
             os.setgroups(self.groups)
-            os.setgid(self.group_id)
-            os.setuid(self.user_id)
+        os.setgid(self.group_id)
+        os.setuid(self.user_id)
 
     @contextlib.contextmanager
     def borrowed(self) -> Iterator[None]:
