@@ -5,9 +5,9 @@ share a number of connections. A request that the API server cannot take now (42
 time is over, if doing it twice does no harm:
 
 - reads, deletions, server-side applies and merge patches: always;
-- creations: also always. When the first attempt was done unseen, the second gets ``already_exists``; the caller looks whose the
-  object is, as it must anyway after a crash;
-- replacements and other patches: only when the API server said that it did not take the request.
+- creations and replacements: also always. When the first attempt was done unseen, the second gets ``already_exists`` or
+  ``conflict``; the caller looks what is there now, as it must anyway after a crash;
+- other patches: only when the API server said that it did not take the request.
 
 Typed models of the Kubernetes client are not used: they are slow, and drop fields that are newer than they are.
 """
@@ -318,12 +318,8 @@ class Api:
         """Put an object in the place of the one with its ``resourceVersion``; raises ApiError ``conflict``."""
         reference = reference_of(manifest)
         query = _write_query(manager, dry_run=False, strict=True)
-        return await self._send(
-            _Request(
-                "update", "PUT", reference.resource.kind, reference.path, query, manifest, repeatable=False, urgent=urgent
-            ),
-            timeout,
-        )
+        request = _Request("update", "PUT", reference.resource.kind, reference.path, query, manifest, urgent=urgent)
+        return await self._send(request, timeout)
 
     async def delete(
         self,

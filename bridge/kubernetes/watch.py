@@ -94,8 +94,11 @@ class Watch:
                     await self._wait("")
                 else:
                     await self._wait(str(error), REFUSED_DELAY if error.status in (401, 403, 404) else 0.0)
-            except (Unavailable, aiohttp.ClientError, OSError, ValueError) as error:
+            except (Unavailable, aiohttp.ClientError, OSError) as error:
                 await self._wait(str(error) or type(error).__name__)
+            except (ValueError, LookupError, TypeError, AttributeError) as error:
+                self._version = ""
+                await self._wait(f"what was sent is no change: {error}")
             else:
                 await self._wait("")
 
