@@ -372,6 +372,7 @@ class RemoteConnection(Connection):
         self._member: Member | None = None
 
     def _peer_of(self, transport: asyncio.Transport) -> Peer:
+        _notice_death(transport.get_extra_info("socket"))
         return Peer(0, NOBODY, NOBODY)
 
     def _account_of(self, transport: asyncio.Transport) -> int:
@@ -533,6 +534,16 @@ def _listen_at(host: str, port: int) -> socket.socket:
     listening = socket.create_server((host, port), family=family, backlog=1024, dualstack_ipv6=host == "::")
     listening.setblocking(False)
     return listening
+
+
+KEEP_ALIVE = ((socket.TCP_KEEPIDLE, 30), (socket.TCP_KEEPINTVL, 10), (socket.TCP_KEEPCNT, 3), (socket.TCP_USER_TIMEOUT, 60_000))
+"""A peer that is gone without a word is noticed within a minute (tcp(7)); stepds do the same."""
+
+
+def _notice_death(connection: socket.socket) -> None:
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in KEEP_ALIVE:
+        connection.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
 def _bytes(text: str) -> bytes:

@@ -154,6 +154,7 @@ class StepManager:
         self._connections.add(writer)
         if writer.get_extra_info("socket").family != socket.AF_UNIX:
             writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            messages.notice_death(writer.get_extra_info("socket"))
         try:
             opening = await asyncio.wait_for(self._prove(reader, writer), REGISTER_SECONDS)
             serve = {

@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 BUFFERED = 512 * 1024
 """Bytes that wait for a slow peer before its sources are no longer read."""
 
+KEEP_ALIVE = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3), ("TCP_USER_TIMEOUT", 60000))
+"""Options of tcp(7): seconds of silence before it is asked whether the other side is there, between questions, how many,
+and milliseconds that what was sent may be unacknowledged."""
+
 
 def nonce() -> str:
     """A fresh challenge."""
@@ -221,7 +225,17 @@ def connect(address: str) -> socket.socket:
     host, _, port = rest.rpartition(":")
     connection = socket.create_connection((host.strip("[]"), int(port)), 10)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    notice_death(connection)
     return connection
+
+
+def notice_death(connection: socket.socket) -> None:
+    """Have a TCP connection end when its other side is gone without a word, as happens when a machine dies or a network is
+    cut, within about a minute."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in KEEP_ALIVE:
+        if hasattr(socket, name):
+            connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
 def connect_path(path: str) -> socket.socket:
