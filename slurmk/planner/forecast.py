@@ -7,7 +7,7 @@ delays a promised start), while the next full plan is still being made.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,6 +17,7 @@ from slurmk.model.states import Reason
 from slurmk.planner.bounds import Bounds
 from slurmk.planner.placement import Placement, Placer
 from slurmk.planner.profile import FOREVER, Bits, Counts, Profile, pack, rows_of
+from slurmk.planner.quotas import Charge, QuotaBook
 from slurmk.planner.reasons import partition_reason, why_never
 from slurmk.planner.requirement import CPUS, MEMORY, Compiler, Requirement, resources_of
 from slurmk.planner.shares import Inventory
@@ -29,11 +30,11 @@ SWITCH_WAIT = 300
 """Seconds a job waits for ``--switches`` when it names no time (max_switch_wait)."""
 
 
+COMPILED_FROM = 500
+"""Pending records from which on the compiled profile is used."""
+
 TOGETHER = 64
 """Moments at which it is tried to start all components of a het job."""
-
-CHUNK = 32
-"""Possible starts that are looked at together."""
 
 
 @dataclass(slots=True)
@@ -45,6 +46,7 @@ class Booking:
     limit: int
     need: Requirement
     placement: Placement
+    counted: IntArray  # of each licence and quota
 
 
 @dataclass(slots=True)
@@ -55,7 +57,7 @@ class Held:
     bits: Bits | None
     nodes: IntArray
     amounts: Counts | None
-    licenses: IntArray
+    counted: IntArray  # of each licence and quota
     allocation: Allocation | None = None
 
 
@@ -72,10 +74,11 @@ class Forecast:
         self.placer = Placer(snapshot, self.compiler)
         self.inventory = Inventory(snapshot.nodes, resources, snapshot.running)
         self.bounds = Bounds(len(snapshot.nodes.names), max((row.time_limit for row in snapshot.pending), default=60))
-        self.totals = np.fromiter(snapshot.licenses.values(), dtype=np.int64, count=len(snapshot.licenses))
+        self.quotas = QuotaBook(snapshot, resources, len(snapshot.licenses))
+        self.totals = np.array([*snapshot.licenses.values(), *self.quotas.left()], dtype=np.int64)
         self.available = snapshot.nodes.available
         usable = np.array([pool & self.available for pool in pools]).reshape(len(pools), len(self.available))
-        self.profile = Profile(snapshot.time, resources.capacity, self.totals, usable)
+        self.profile = profile_of(snapshot)(snapshot.time, resources.capacity, self.totals, usable)
         self.blocking: dict[str, Reason] = {}
         self.starts: list[Start] = []
         self.outlooks: dict[int, Outlook] = {}
@@ -102,24 +105,24 @@ class Forecast:
             self.profile.take_whole(first, last, held.bits, held.nodes)
         elif held.amounts is not None and len(held.nodes):
             self.profile.take_shares(first, last, held.nodes, held.amounts)
-        if held.licenses.any():
-            self.profile.take_licenses(first, last, held.licenses)
+        if held.counted.any():
+            self.profile.take_licenses(first, last, held.counted)
         self.held[row.job_id] = held
 
     def _held(self, row: RunningRow) -> Held:
         position, resources = self.compiler.position, self.compiler.resources
         end = max(row.end_time, self.now + 1)
-        licenses = np.zeros(len(self.totals), dtype=np.int64)
+        counted = self.quotas.held(row)
         for name, amount in row.licenses:
             if name in self.compiler.license_column:
-                licenses[self.compiler.license_column[name]] += amount
+                counted[self.compiler.license_column[name]] += amount
         shares = [(position[share.node], share) for share in row.allocation.shares if share.node in position]
         shares.sort(key=lambda pair: pair[0])
         nodes = np.array([node for node, _ in shares], dtype=np.int64)
         if row.allocation.whole_nodes:
             mask = np.zeros(len(self.available), dtype=np.bool_)
             mask[nodes] = True
-            return Held(end, pack(mask), nodes, None, licenses, row.allocation)
+            return Held(end, pack(mask), nodes, None, counted, row.allocation)
         amounts = np.zeros((len(resources.capacity), len(nodes)), dtype=np.int32)
         for column, (_, share) in enumerate(shares):
             amounts[CPUS, column], amounts[MEMORY, column] = share.cpus, share.memory
@@ -129,11 +132,13 @@ class Forecast:
                     amounts[rows[-1], column] += gres.count
         if row.allocation.partition in resources.partition_cpus:
             amounts[resources.partition_cpus[row.allocation.partition]] = amounts[CPUS]
+        if resources.jobs is not None:
+            amounts[resources.jobs] = 1
         for user, index in resources.others.items():
             amounts[index if user != row.user_id else resources.owners[user]] = int(
                 user != row.user_id or row.share_user == user
             )
-        return Held(end, None, nodes, amounts, licenses, row.allocation)
+        return Held(end, None, nodes, amounts, counted, row.allocation)
 
     def release(self, job_id: int) -> bool:
         """A running job is gone: give back what it would have held from now on. False when that is nothing."""
@@ -148,16 +153,25 @@ class Forecast:
             self.profile.give_whole(first, last, held.bits)
         elif held.amounts is not None and len(held.nodes):
             self.profile.give_shares(first, last, held.nodes, held.amounts)
-        if held.licenses.any():
-            self.profile.take_licenses(first, last, -held.licenses)
+        if held.counted.any():
+            self.profile.take_licenses(first, last, -held.counted)
         return True
+
+    def change_quotas(self, more: IntArray) -> bool:
+        """So much more (or less) is left of each quota's limit than was; true if it is more of any."""
+        if not more.any():
+            return False
+        first, profile = self.quotas.first, self.profile
+        profile.licenses[first:, : profile.count] += more[:, None]
+        if (more > 0).any():
+            self.bounds.forget()
+        return bool((more > 0).any())
 
     def adopt(self, row: RunningRow, booking: Booking) -> None:
         """A start of this forecast runs now: it is on the profile already."""
         placement = booking.placement
         bits = self._bits(placement) if placement.amounts is None else None
-        licenses = booking.need.licenses
-        self.held[row.job_id] = Held(booking.end, bits, placement.nodes, placement.amounts, licenses, row.allocation)
+        self.held[row.job_id] = Held(booking.end, bits, placement.nodes, placement.amounts, booking.counted, row.allocation)
 
     # ------------------------------------------------------------------------------------------ the queue
 
@@ -349,62 +363,47 @@ class Forecast:
         profile = self.profile
         begin = max(self.now, row.eligible_time)
         bound = begin
+        charge = self.quotas.charge(row, need)
+        if charge is not None and self.quotas.never(charge):
+            return None
+        size_class = need.size_class if charge is None else charge.size_class
         comparable = begin == self.now and need.comparable and row.deadline is None and not row.reservation
+        comparable &= charge is None or charge.uniform
         if comparable:
-            bound = max(begin, self.bounds.earliest(need.size_class, need.size, limit))
+            bound = max(begin, self.bounds.earliest(size_class, need.size, limit))
         if row.deadline is not None:
             latest = min(latest, row.deadline - limit)
         first = int(profile.times[: profile.count].searchsorted(bound))
         if bound > self.now and (first == profile.count or profile.times[first] != bound):
             first = profile.at(bound)
-        levels = profile.idle[need.pool] if need.whole else profile.cpus[need.pool]
-        wanted = need.needed_nodes if need.whole else need.needed_cpus
-        width, end = CHUNK, int(profile.times[: profile.count].searchsorted(latest, side="right"))
-        while first < end:
-            stop = min(first + width, end)
-            for index, last, bits in self._promising(need, levels, wanted, first, stop, limit):
-                booking = self._check(row, need, index, last, bits, limit)
-                if booking is not None:
-                    if comparable:
-                        self.bounds.note(need.size_class, need.size, limit, booking.start)
-                    return booking
-            first, width = stop, min(2 * width, 8 * CHUNK)
+        end = int(profile.times[: profile.count].searchsorted(latest, side="right"))
+        within = None if charge is None else self.quotas.starts(profile, charge, first, end, limit)
+        begins = first
+        if within is not None:
+            first = begins + int(within.argmax()) if within.any() else end
+        for index, last, bits in profile.starts(need, first, end, limit):
+            if within is not None and not within[index - begins]:
+                continue
+            booking = self._check(row, need, index, last, bits, limit)
+            if booking is not None:
+                if comparable:
+                    self.bounds.note(size_class, need.size, limit, booking.start)
+                return booking
         return None
-
-    def _promising(
-        self, need: Requirement, levels: IntArray, wanted: int, first: int, stop: int, limit: int
-    ) -> Iterator[tuple[int, int, Bits]]:
-        """Of the segments ``first`` to ``stop - 1`` those where enough nodes and CPUs stay free long enough, each with the
-        end of its stretch and its open nodes: a look at many at once, that never leaves out a possible start."""
-        firsts, lasts = self.profile.candidates(levels, wanted, first, stop, limit)
-        if not len(firsts):
-            return
-        bits = self.profile.open_through(firsts, lasts, idle=need.whole)
-        bits &= need.bits
-        some = (np.bitwise_count(bits).sum(axis=1, dtype=np.int64) >= need.needed_nodes).nonzero()[0]
-        if len(some) > 1 and not need.whole and not need.demand.overcommit:
-            some = some[self._enough_cpus(need, firsts[some], lasts[some], bits[some])]
-        for position in some.tolist():
-            yield int(firsts[position]), int(lasts[position]), bits[position]
-
-    def _enough_cpus(self, need: Requirement, firsts: IntArray, lasts: IntArray, bits: Bits) -> BoolArray:
-        """Whether the CPUs that stay free on the open nodes hold the tasks."""
-        nodes = rows_of(np.bitwise_or.reduce(bits, axis=0))
-        cpus = self.profile.least_cpus(firsts, lasts, nodes)
-        inside = np.unpackbits(bits.view(np.uint8), axis=1, bitorder="little")[:, nodes]
-        if need.cpus_per_task > 1:
-            cpus //= need.cpus_per_task
-        enough: BoolArray = (cpus * inside).sum(axis=1) >= need.tasks
-        return enough
 
     def _check(self, row: PendingRow, need: Requirement, first: int, last: int, bits: Bits, limit: int) -> Booking | None:
         """Whether the job can start with this segment, where ``bits`` are the usable nodes that stay open: the exact look."""
         profile = self.profile
         start = int(profile.times[first])
-        if need.wants_licenses and (profile.least_licenses(first, last) < need.licenses).any():
+        if need.wants_licenses and (profile.least_licenses(first, last)[: len(need.licenses)] < need.licenses).any():
             return None
         if self.snapshot.reservations and not self._unreserved(row, bits, start, start + limit):
             return None
+        charge = self.quotas.charge(row, need)
+        if charge is None and profile.places and self.placer.plain(need):
+            quick = profile.place(need, first, last, bits)
+            if quick is not None:
+                return Booking(start, start + limit, limit, need, quick, self._licenses(need))
         if int(np.bitwise_count(bits).sum()) < need.needed_nodes:
             return None
         nodes = rows_of(bits)
@@ -422,9 +421,43 @@ class Forecast:
             if int(tasks.sum()) < need.tasks:
                 return None
         placement = self.placer.place(need, nodes, tasks, free)
+        counted = self._licenses(need)
+        if charge is not None and placement is not None:
+            left = profile.least_licenses(first, last)[charge.columns]
+            placement, used = self._within_quota(charge, need, placement, (nodes, tasks, free), left)
+            counted = self.quotas.counted(charge, used)
+            counted[: len(need.licenses)] = need.licenses
         if placement is None or not self._switches_suffice(row, need, placement, start):
             return None
-        return Booking(start, start + limit, limit, need, placement)
+        return Booking(start, start + limit, limit, need, placement, counted)
+
+    def _licenses(self, need: Requirement) -> IntArray:
+        """What it takes of licences, with nothing of the limits that are counted beside them."""
+        counted = need.licenses
+        if len(counted) < len(self.totals):
+            counted = np.concatenate((counted, np.zeros(len(self.totals) - len(counted), dtype=np.int64)))
+        return counted
+
+    def _within_quota(
+        self,
+        charge: Charge,
+        need: Requirement,
+        placement: Placement,
+        usable: tuple[IntArray, IntArray, Counts | None],
+        left: IntArray,
+    ) -> tuple[Placement | None, IntArray]:
+        """The placement, or one on fewer or smaller of the usable nodes when it would use more than is ``left`` of the
+        limits, and what it uses of them; None when even that is too much."""
+        used = self.quotas.used(charge, need, placement)
+        if (used <= left).all():
+            return placement, used
+        nodes, tasks, free = usable
+        chosen = self.quotas.cheapest(charge, need, nodes, tasks, left)
+        smaller = self.placer.place(need, nodes[chosen], tasks[chosen], None if free is None else free[:, chosen])
+        if smaller is None:
+            return None, used
+        used = self.quotas.used(charge, need, smaller)
+        return smaller if (used <= left).all() else None, used
 
     def _unreserved(self, row: PendingRow, bits: Bits, start: int, end: int) -> bool:
         """Take reserved nodes out of ``bits``; False when the job's own reservation does not cover the time."""
@@ -455,8 +488,8 @@ class Forecast:
             profile.take_whole(first, last, self._bits(placement), placement.nodes)
         else:
             profile.take_shares(first, last, placement.nodes, placement.amounts)
-        if booking.need.wants_licenses:
-            profile.take_licenses(first, last, booking.need.licenses)
+        if booking.counted.any():
+            profile.take_licenses(first, last, booking.counted)
 
     def give_back(self, booking: Booking, since: int) -> None:
         """Undo ``book`` from ``since`` on."""
@@ -469,8 +502,8 @@ class Forecast:
             profile.give_whole(first, last, self._bits(placement))
         else:
             profile.give_shares(first, last, placement.nodes, placement.amounts)
-        if booking.need.wants_licenses:
-            profile.take_licenses(first, last, -booking.need.licenses)
+        if booking.counted.any():
+            profile.take_licenses(first, last, -booking.counted)
 
     def withdraw(self, job_id: int) -> bool:
         """Take back what was promised to a record; false when that was nothing."""
@@ -494,6 +527,8 @@ class Forecast:
     def may_fit_now(self, booking: Booking, index: int) -> bool:
         """Whether enough is free at this moment, which is segment ``index``; not whether it stays so long enough."""
         need = booking.need
+        if (self.profile.licenses[:, index] < booking.counted).any():
+            return False
         if need.whole:
             return bool(self.profile.idle[need.pool, index] >= need.needed_nodes)
         return bool(self.profile.cpus[need.pool, index] >= need.needed_cpus)
@@ -518,11 +553,20 @@ class Forecast:
     # ------------------------------------------------------------------------------------------ what is told
 
     def _outlook(self, row: PendingRow, needs: list[Requirement], booking: Booking | None) -> Outlook:
-        reason = self._reason(row, needs, booking)
+        need = needs[0] if booking is None else booking.need
+        told = self._quota_reason(row, need, booking)
+        if told is None:
+            told = Outlook(self._reason(row, needs, booking), partition=need.partition.name)
         if booking is None or self._beyond(booking):
-            return Outlook(reason, partition=needs[0].partition.name)
-        nodes = tuple(self._names[booking.placement.nodes].tolist())
-        return Outlook(reason, booking.start, nodes, booking.need.partition.name)
+            return told
+        return replace(told, start_time=booking.start, nodes=tuple(self._names[booking.placement.nodes].tolist()))
+
+    def _quota_reason(self, row: PendingRow, need: Requirement, booking: Booking | None) -> Outlook | None:
+        charge = self.quotas.charge(row, need)
+        if charge is None or row.eligible_time > self.now or row.startable < row.count:
+            return None
+        used = charge.least if booking is None else booking.counted[charge.columns]
+        return self.quotas.outlook(charge, used, self.profile, self.profile.at(self.now), need.partition.name)
 
     def _reason(self, row: PendingRow, needs: list[Requirement], booking: Booking | None) -> Reason:
         if row.eligible_time > self.now:
@@ -532,7 +576,8 @@ class Forecast:
         need = needs[0] if booking is None else booking.need
         if booking is None and row.deadline is not None:
             return Reason.DEADLINE
-        if need.wants_licenses and (self.profile.licenses[:, self.profile.at(self.now)] < need.licenses).any():
+        free = self.profile.licenses[: len(need.licenses), self.profile.at(self.now)]
+        if need.wants_licenses and (free < need.licenses).any():
             return Reason.LICENSES
         name = need.partition.name
         if name in self.blocking:
@@ -551,6 +596,15 @@ class Forecast:
     def plan(self) -> Plan:
         """What was decided so far."""
         return Plan(self.snapshot.snapshot_id, self.snapshot.time, tuple(self.starts), dict(self.outlooks))
+
+
+def profile_of(snapshot: Snapshot) -> type[Profile]:
+    """The compiled profile where a long queue makes it worth to load the compiler."""
+    if len(snapshot.pending) < COMPILED_FROM:
+        return Profile
+    from slurmk.planner.compiled import CompiledProfile
+
+    return CompiledProfile
 
 
 def _pools(snapshot: Snapshot) -> tuple[list[BoolArray], dict[str, int]]:

@@ -105,6 +105,26 @@ class Placer:
             return Placement(nodes[chosen][sort], given[sort], None)
         return self._amounts(need, nodes[chosen], given, free[:, chosen])
 
+    def plain(self, need: Requirement) -> bool:
+        """Whether CPUs, memory and the numbers of nodes and tasks are all that matters, where all nodes are of one kind."""
+        if need.plain is None:
+            demand = need.demand
+            if need.whole:
+                need.plain = self.simple and need.simple and need.tasks == need.minimum_nodes
+            else:
+                need.plain = (
+                    self.simple
+                    and self.one_thread
+                    and not need.partition.least_loaded
+                    and not (need.untouched or need.takes_one or need.node_gres or need.task_gres or need.job_gres)
+                    and not (need.cpus_by_gres or need.memory_by_gres or need.choice.groups or len(need.required))
+                    and need.partition_row is None
+                    and not (need.minimum_cpus_per_node or demand.minimum_cpus or demand.contiguous)
+                    and not (demand.overcommit or demand.spread or demand.tasks_per_core or demand.tasks_per_socket)
+                    and not demand.threads_per_core
+                )
+        return need.plain
+
     def _idle_runs(self, need: Requirement, nodes: IntArray) -> Placement:
         """The same choice as the general one makes, for the common case: a fixed number of nodes, alike, no topology."""
         count = need.minimum_nodes

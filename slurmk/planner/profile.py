@@ -10,10 +10,20 @@ two columns finds the few instants that are worth an exact look.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
 from slurmk.planner.snapshot import BoolArray, IntArray
+
+if TYPE_CHECKING:
+    from slurmk.planner.placement import Placement
+    from slurmk.planner.requirement import Requirement
+
+CHUNK = 32
+"""Possible starts that are looked at together."""
 
 FOREVER = 1 << 60
 """An end that never comes."""
@@ -37,6 +47,9 @@ def rows_of(bits: Bits) -> IntArray:
 
 class Profile:
     """See the module. ``capacity`` is [resources, nodes]; resource 0 is CPUs. ``licenses`` are totals by column."""
+
+    places = False
+    """Whether it places plain requirements itself (``place``)."""
 
     def __init__(self, start: int, capacity: Counts, licenses: IntArray, pools: BoolArray) -> None:
         resources, nodes = capacity.shape
@@ -104,6 +117,42 @@ class Profile:
 
     # ------------------------------------------------------------------------------------------ questions
 
+    def starts(self, need: Requirement, first: int, end: int, duration: int) -> Iterator[tuple[int, int, Bits]]:
+        """Of the segments ``first`` to ``end - 1`` those from which enough nodes and CPUs stay free for ``duration`` seconds,
+        each with the end of its stretch and its open nodes. Never leaves out a possible start; may give more."""
+        levels = self.idle[need.pool] if need.whole else self.cpus[need.pool]
+        wanted = need.needed_nodes if need.whole else need.needed_cpus
+        width = CHUNK
+        while first < end:
+            stop = min(first + width, end)
+            yield from self._starts(need, levels, wanted, first, stop, duration)
+            first, width = stop, min(2 * width, 8 * CHUNK)
+
+    def _starts(
+        self, need: Requirement, levels: IntArray, wanted: int, first: int, stop: int, duration: int
+    ) -> Iterator[tuple[int, int, Bits]]:
+        """A look at many at once."""
+        firsts, lasts = self.candidates(levels, wanted, first, stop, duration)
+        if not len(firsts):
+            return
+        bits = self.open_through(firsts, lasts, idle=need.whole)
+        bits &= need.bits
+        some = (np.bitwise_count(bits).sum(axis=1, dtype=np.int64) >= need.needed_nodes).nonzero()[0]
+        if len(some) > 1 and not need.whole and not need.demand.overcommit:
+            some = some[self._enough_cpus(need, firsts[some], lasts[some], bits[some])]
+        for position in some.tolist():
+            yield int(firsts[position]), int(lasts[position]), bits[position]
+
+    def _enough_cpus(self, need: Requirement, firsts: IntArray, lasts: IntArray, bits: Bits) -> BoolArray:
+        """Whether the CPUs that stay free on the open nodes hold the tasks."""
+        nodes = rows_of(np.bitwise_or.reduce(bits, axis=0))
+        cpus = self.least_cpus(firsts, lasts, nodes)
+        inside = np.unpackbits(bits.view(np.uint8), axis=1, bitorder="little")[:, nodes]
+        if need.cpus_per_task > 1:
+            cpus //= need.cpus_per_task
+        enough: BoolArray = (cpus * inside).sum(axis=1) >= need.tasks
+        return enough
+
     def candidates(self, levels: IntArray, need: int, low: int, high: int, duration: int) -> tuple[IntArray, IntArray]:
         """Those of the segments ``low`` to ``high - 1`` from which ``levels`` (a row of ``idle`` or ``cpus``) stays at
         ``need`` or more for ``duration`` seconds, and for each one past the last segment that it takes."""
@@ -166,6 +215,10 @@ class Profile:
     def least_licenses(self, first: int, last: int) -> IntArray:
         least: IntArray = self.licenses[:, first:last].min(axis=1)
         return least
+
+    def place(self, need: Requirement, first: int, last: int, bits: Bits) -> Placement | None:
+        """See ``compiled.CompiledProfile``; only where ``places`` is true."""
+        raise NotImplementedError
 
     # ------------------------------------------------------------------------------------------ decisions
 

@@ -31,12 +31,14 @@ def react(forecast: Forecast, snapshot: Snapshot) -> Plan | None:
         and before.licenses == snapshot.licenses
         and snapshot.time >= forecast.now
     )
-    if not same:
+    more = forecast.quotas.follow(snapshot.quotas)
+    if not same or more is None:
         return None
     forecast.snapshot, forecast.now = snapshot, snapshot.time
     forecast.profile.at(snapshot.time)
     forecast.starts = []
-    freed = _running(forecast, snapshot)
+    freed = forecast.change_quotas(more)
+    freed |= _running(forecast, snapshot)
     freed |= _gone(forecast, snapshot)
     new = _pending(forecast, snapshot)
     if freed:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +21,14 @@ sys.path.insert(0, str(Path(__file__).parent))
 from brute_force import Book, Holding, Machine, Wish
 
 NOW = 1_000_000
+
+
+@pytest.fixture(scope="module", autouse=True, params=["numpy", "compiled"])
+def form(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Everything here holds of both forms of the profile."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("slurmk.planner.forecast.COMPILED_FROM", 0 if request.param == "compiled" else 1 << 60)
+        yield
 
 
 def table(nodes: tuple[tuple[int, int, int], ...]) -> NodeTable:
