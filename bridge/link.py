@@ -95,7 +95,7 @@ class Attempt:
     manager: str = ""  # where the step manager listens
     started: bool = False
     pods: bool = False  # its stepds are in pods: they begin together, when all have come, and learn their addresses
-    deleted: set[str] = field(default_factory=set)  # nodes whose pods somebody else deletes
+    deleted: set[str] = field(default_factory=set)  # nodes whose pods somebody deletes, and not because the job was ended
 
     @property
     def key(self) -> tuple[int, int]:
@@ -186,7 +186,7 @@ class StepdLink:
         expected = hmac.new(attempt.secret, f"{challenge} register".encode(), "sha256").hexdigest()
         if not hmac.compare_digest(expected.encode(), str(message.get("proof")).encode("utf-8", "replace")):
             raise wire.WireError(f"wrong secret for job {attempt.job_id}")
-        if attempt.pods and not _take_seat(seat, message):
+        if attempt.pods and not _take_seat(attempt, seat, message):
             log.warning("job %d: a second pod came for %s, and is told to end", attempt.job_id, seat.node)
             writer.write(_welcome(attempt, message) + _frame({"kind": "unknown"}))
             await writer.drain()
@@ -277,13 +277,15 @@ class StepdLink:
             self._released(attempt, seat)
 
 
-def _take_seat(seat: Seat, message: Mapping[str, Any]) -> bool:
-    """Let a pod be the one of its place; False when another was told to begin there."""
-    instance = str(message.get("instance", ""))[:64]
+def _take_seat(attempt: Attempt, seat: Seat, message: Mapping[str, Any]) -> bool:
+    """Let a pod be the one of its place; False when another was told to begin there, perhaps by an earlier controller."""
+    instance, informed = str(message.get("instance", ""))[:64], bool(message.get("informed"))
     if seat.begun and instance != seat.instance:
         return False
+    if attempt.started and not seat.begun and not informed and seat.node == attempt.first:
+        return False
     seat.instance = instance
-    seat.begun = seat.begun or bool(message.get("informed"))
+    seat.begun = seat.begun or informed
     seat.described = bool(message.get("described"))
     seat.address = str(ipaddress.ip_address(str(message["address"])))
     return True
@@ -331,8 +333,7 @@ def events_of(attempt: Attempt, node: str, message: Mapping[str, Any], now: floa
                 bool(message.get("timed_out")),
                 bool(message.get("out_of_memory")),
             )
-            ends: list[Event] = [] if attempt.deleted else [ended]  # how it ended then, whoever deleted it knows
-            return [StepEnded(now, restart, step_of(job_id, message["step"])), *ends] if "step" in message else ends
+            return [StepEnded(now, restart, step_of(job_id, message["step"])), ended] if "step" in message else [ended]
         case "launch_failed":
             return [LaunchFailed(now, job_id, restart, _text(message.get("message", "")), (node,))]
         case "deleted":

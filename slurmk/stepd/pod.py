@@ -127,7 +127,9 @@ class Pod(Node):
 
     @property
     def exit_code(self) -> int:
-        """What the container ends with: as a shell would show the batch script's end."""
+        """What the container ends with: as a shell would show the batch script's end, and 1 when the pod never began."""
+        if not self.job:
+            return 1
         return 0 if self.batch_status is None else texts.exit_code(self.batch_status) & 0xFF
 
 
