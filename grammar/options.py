@@ -14,6 +14,7 @@ from functools import cache
 from types import MappingProxyType
 
 from grammar.arguments import Argument, Option, Status
+from grammar.containers import parse_enroot_image
 from grammar.errors import GrammarError
 from grammar.mail import parse_mail_type
 from grammar.signals import parse_signal, parse_warning_signal
@@ -434,6 +435,13 @@ def _segment(text: str, reading: Reading) -> int:
     return int(text)
 
 
+def _image(text: str, reading: Reading) -> str:
+    try:
+        return parse_enroot_image(text)
+    except GrammarError as error:
+        raise reading.error(f"--{reading.option}={text}: {error}", 1) from None
+
+
 def _kill_on_bad_exit(text: str, reading: Reading) -> bool:
     return bool(_whole(text, reading, least=0))
 
@@ -454,6 +462,7 @@ _NONE, _REQUIRED, _OPTIONAL = Argument.NONE, Argument.REQUIRED, Argument.OPTIONA
 _ACCEPTED, _REFUSED = Status.ACCEPTED, Status.REFUSED
 _BATCH, _RUN, _ALLOCATION = ("sbatch",), ("srun",), ("salloc",)
 _NOT_YET = "recorded and shown; not acted on yet"
+_SITE_VOLUMES = "which volumes jobs get is set by the site"
 
 
 def _row(
@@ -465,6 +474,7 @@ def _row(
     variables: str = "",
     accepted: str = "",
     refused: str = "",
+    note: str = "",
     commands: tuple[str, ...] = COMMANDS,
     alone: object = True,
     hidden: bool = False,
@@ -477,7 +487,7 @@ def _row(
         short=next((word[1:] for word in words if word.startswith("-")), ""),
         argument=argument,
         status=_REFUSED if refused else _ACCEPTED if accepted else Status.HONOURED,
-        note=refused or accepted,
+        note=refused or accepted or note,
         hidden=hidden,
         commands=commands,
         fields=tuple(fields.split()),
@@ -500,6 +510,25 @@ def _variables(command: str, names: str) -> tuple[str, ...]:
         elif name.startswith(_PREFIXES[command]):
             found.append(name)
     return tuple(found)
+
+
+PYXIS: tuple[SubmissionOption, ...] = (
+    _row("container-image", _REQUIRED, "container", _image, note="as --container, written as pyxis has it"),
+    _row("container-mounts", _REQUIRED, "ignored", hidden=True, refused="which volumes jobs get is set by the site"),
+    _row("container-workdir", _REQUIRED, "ignored", hidden=True, refused="say it with --chdir"),
+    _row("container-save", _REQUIRED, "ignored", hidden=True, refused="containers are not saved"),
+    _row("container-entrypoint", _NONE, "ignored", hidden=True, refused="an image's entry point is not run"),
+    _row("container-remap-root", _NONE, "ignored", hidden=True, refused="jobs run as their user"),
+    _row("container-name", _REQUIRED, "ignored", _text, hidden=True, accepted="all steps of a job share its containers"),
+    _row("container-env", _REQUIRED, "ignored", _text, hidden=True, accepted="the job's variables win over the image's"),
+    _row("container-mount-home", _NONE, "ignored", hidden=True, accepted=_SITE_VOLUMES),
+    _row("no-container-mount-home", _NONE, "ignored", hidden=True, accepted=_SITE_VOLUMES),
+    _row("container-writable", _NONE, "ignored", hidden=True, accepted="containers are writable"),
+    _row("container-readonly", _NONE, "ignored", hidden=True, accepted="containers are writable"),
+    _row("no-container-entrypoint", _NONE, "ignored", hidden=True, accepted="an image's entry point is not run"),
+    _row("no-container-remap-root", _NONE, "ignored", hidden=True, accepted="jobs run as their user"),
+)
+"""Options of pyxis, the plugin by which many sites run images; Slurm itself does not have them."""
 
 
 SUBMISSION: tuple[SubmissionOption, ...] = (
@@ -637,7 +666,7 @@ SUBMISSION: tuple[SubmissionOption, ...] = (
         "container",
         _text,
         variables="SBATCH_CONTAINER SRUN_CONTAINER SALLOC_CONTAINER",
-        accepted=_NOT_YET,
+        note="on Kubernetes, the image that the job's pods run; the embedded cluster has no containers",
     ),
     _row(
         "container-id",
@@ -844,6 +873,7 @@ SUBMISSION: tuple[SubmissionOption, ...] = (
     _row("usage", _NONE, USAGE),
     _row("version -V", _NONE, VERSION),
     _row("autocomplete", _REQUIRED, AUTOCOMPLETE, _text, hidden=True),
+    *PYXIS,
 )
 """Every option of the three commands."""
 

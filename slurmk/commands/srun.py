@@ -139,6 +139,8 @@ def _step_in_job(
     output.error("".join(f"{line}\n" for line in checked.warnings))
     step = _step(call, options, checked.request, operands, multi_prog, job, controller.machine.site)
     _check_step(step, job)
+    if call.remote:
+        _check_container(checked.request, job)
     _execute(call, controller, output, step, job, options)
     return 0
 
@@ -180,6 +182,13 @@ def _check_step(step: StepRequest, job: Job) -> None:
     named = _hosts(step.nodelist)
     if not named <= set(allocated):
         raise _no_step(job, Errno.REQUESTED_NODE_CONFIG_UNAVAILABLE)
+
+
+def _check_container(request: JobRequest, job: Job) -> None:
+    """A step in pods runs in their containers, which are the job's. Raises OptionError."""
+    if request.container not in (None, job.request.container):
+        text = f"--container={request.container}: steps run in their job's container; ask sbatch or salloc for it"
+        raise OptionError(f"{NAME}: error: {text}", code=1)
 
 
 def _hosts(text: str | None) -> set[str]:
