@@ -31,6 +31,7 @@ CONTAINER = "job"
 """The name of the container in which a job runs."""
 
 _FOREIGN = re.compile(r"[^A-Za-z0-9._-]")
+_TEXTLESS = re.compile("[\ud800-\udfff]")
 _LONGEST = 63
 
 
@@ -58,7 +59,7 @@ def job_labels(job: Job, cluster: str) -> dict[str, str]:
 
 def job_annotations(job: Job) -> dict[str, str]:
     """The annotations of everything that belongs to a job."""
-    return {JOB_NAME: job.name}
+    return {JOB_NAME: _TEXTLESS.sub("\ufffd", job.name)}
 
 
 def selector(cluster: str, job_id: int | None = None, restart: int | None = None) -> str:

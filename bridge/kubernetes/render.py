@@ -17,6 +17,7 @@ from typing import Any
 
 from bridge.kubernetes import labels as names
 from bridge.kubernetes.devices import Devices, devices_of
+from bridge.kubernetes.gres import NO_SLICES, Slices
 from bridge.kubernetes.kinds import RENDERERS
 from bridge.kubernetes.kinds.plan import Group, PodTemplate, WorkloadPlan
 from bridge.kubernetes.programs import pod_parts, secret_data
@@ -24,6 +25,8 @@ from bridge.kubernetes.quantities import format_milli, parse_milli
 from bridge.kubernetes.resources import Manifest
 from bridge.kubernetes.settings import PodSettings, Settings
 from bridge.kubernetes.templating import Templates
+from grammar.containers import parse_image
+from grammar.errors import GrammarError
 from slurmk.model.job import Job, JobFiles, NodeShare
 from slurmk.model.site import Site
 from slurmk.model.states import INFINITE, NO_VALUE
@@ -40,6 +43,9 @@ BACKSTOP_SECONDS = 60
 LONGER_SECONDS = 86400
 """By how much a running job's time limit can be raised where its partition has no MaxTime."""
 
+PRIORITY_CLASS = "priorityClassName"
+"""The one of ``queue_labels`` that is no label: the PriorityClass of the job's pods."""
+
 
 class RenderError(Exception):
     """A job that can be no workload as things are. The text says why and what to do, for the job's user."""
@@ -50,8 +56,8 @@ class Context:
     """What rendering needs to know beside the job.
 
     ``controller`` is the HOST:PORT that pods dial. ``nodes`` are the cluster's Node objects by the names that Slurm has for
-    them. ``pods_of`` are the settings of a partition, ``queue_labels`` what a job carries for its queue system, and
-    ``group_names`` the names of the groups that are known.
+    them, ``slices`` the devices there. ``pods_of`` are the settings of a partition, ``queue_labels`` what a job carries for
+    its queue system, and ``group_names`` the names of the groups that are known.
     """
 
     controller: str
@@ -60,6 +66,7 @@ class Context:
     pods_of: Callable[[Settings, str], PodSettings]
     queue_labels: Callable[[Job, Settings], Mapping[str, str]]
     group_names: Mapping[int, str] = field(default_factory=dict)
+    slices: Slices = NO_SLICES
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +104,8 @@ def render(job: Job, files: JobFiles, site: Site, settings: Settings, context: C
     """The objects of ``job``, which has an allocation. Raises RenderError, and TemplateError for a bad template."""
     assert job.allocation is not None
     pods = context.pods_of(settings, job.allocation.partition)
+    queue = dict(context.queue_labels(job, settings))
+    pods = replace(pods, priority_class=queue.pop(PRIORITY_CLASS, pods.priority_class))
     name, namespace = workload_name(job), pods.namespace or settings.namespace
     renderer = RENDERERS[pods.kind]
     groups = tuple(_groups(job, settings, context, shared=renderer.shared_templates))
@@ -110,7 +119,7 @@ def render(job: Job, files: JobFiles, site: Site, settings: Settings, context: C
         name=name,
         metadata=metadata,
         settings=pods,
-        queue=dict(context.queue_labels(job, settings)),
+        queue=queue,
         pods=tuple(made.of(group, renderer.scheduler) for group in groups),
         job=made.facts,
     )
@@ -133,7 +142,7 @@ def _groups(job: Job, settings: Settings, context: Context, *, shared: bool) -> 
     for share in job.allocation.shares:
         manifest = context.nodes.get(share.node)
         host = manifest["metadata"]["name"] if manifest else share.node
-        devices = devices_of(share, settings.gres, manifest)
+        devices = devices_of(share, settings.gres, manifest, context.slices)
         key = share.cpus, share.memory, devices
         for known, shares, hosts, _ in found if shared else ():
             if known == key and host not in hosts:
@@ -238,10 +247,13 @@ def job_facts(job: Job) -> Mapping[str, Any]:
 
 def image_of(job: Job, settings: PodSettings) -> str:
     """The image of a job's pods: what it asks for, else its partition's. Raises RenderError when there is none."""
-    image = job.request.container or settings.image
-    if not image:
+    asked = job.request.container
+    if not asked and not settings.image:
         raise RenderError("no image: ask for one with --container=IMAGE, or have one set in slurmk.yaml")
-    return image
+    try:
+        return parse_image(asked) if asked else settings.image
+    except GrammarError as error:
+        raise RenderError(f"--container={asked}: {error}") from None
 
 
 def deadline_of(job: Job, site: Site) -> int | None:

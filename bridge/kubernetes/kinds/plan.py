@@ -28,6 +28,11 @@ class Group:
     def size(self) -> int:
         return len(self.nodes)
 
+    @property
+    def shares(self) -> tuple[int, int, Devices]:
+        """What each of its nodes gives the job."""
+        return self.cpus, self.memory, self.devices
+
 
 @dataclass(frozen=True, slots=True)
 class PodTemplate:
