@@ -4,8 +4,8 @@ A group ends whole, whatever its processes did to get away, counts those that th
 knows the CPU time of all. Groups are made below the one that this program was started in, as
 ``slurmk/CLUSTER/job_ID_RESTART/NODE/STEP``; keepers stay outside.
 
-In a container, whose own group can only be read, the kills that the kernel counted there since a step began are taken for
-that step's.
+In a container, whose own group can only be read, its kills belong to all steps that run there. The first step that sees a
+reason to ask (a task of it failed, or it is the batch script that ended) is taken to have caused those that nobody claimed.
 
 Processes are ended by the unified hierarchy (v2, by cgroup.kill or, on kernels before 5.14, by freezing) or by the freezer
 (v1); memory is that of either version. Where there is no hierarchy that can be written, or one refuses, everything here does
@@ -17,6 +17,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import mmap
 import os
 import signal
 import time
@@ -81,6 +82,7 @@ def hierarchies() -> Hierarchies:
 
 
 _container: List[str] = []
+_claimed: List[mmap.mmap] = []  # shared with what is forked: how many of the container's kills have been claimed
 
 
 def in_container(mounts: str = "/proc/self/mounts", own: str = "/proc/self/cgroup") -> None:
@@ -96,12 +98,19 @@ def in_container(mounts: str = "/proc/self/mounts", own: str = "/proc/self/cgrou
             candidate = "%s%s/%s" % (mount, path, name)
             if "oom_kill" in _numbers(candidate):
                 _container[:] = [candidate]
+                _claimed[:] = [mmap.mmap(-1, mmap.PAGESIZE)]
+                _claim()
                 return
 
 
-def container_oom_kills() -> int:
-    """How many of the container's processes the kernel killed for want of memory so far; 0 outside of one."""
-    return _numbers(_container[0]).get("oom_kill", 0) if _container else 0
+def _claim() -> int:
+    """How many of the container's processes the kernel killed for want of memory that nobody claimed yet; 0 outside of one."""
+    if not _container:
+        return 0
+    counted = _numbers(_container[0]).get("oom_kill", 0)
+    before = int.from_bytes(_claimed[0][:8], "little")
+    _claimed[0][:8] = counted.to_bytes(8, "little")
+    return max(0, counted - before)
 
 
 def _mounted(text: str) -> Dict[str, str]:
@@ -157,11 +166,11 @@ class Group:
         self.unified = self._directory(self._where.unified)
         self.freezer = self._directory(self._where.freezer)
         self.memory = self._directory(self._where.memory) or (self.unified if self._where.counts else None)
-        self._before = container_oom_kills()
+        self._caused = 0
 
     @property
     def shared(self) -> bool:
-        """True when the kills that are counted may be those of other steps of the container as well."""
+        """True when kills are those of a container, so that asking for them claims them."""
         return self.memory is None
 
     def _directory(self, base: Optional[str]) -> Optional[str]:
@@ -211,7 +220,8 @@ class Group:
     def oom_kills(self) -> int:
         """How many of its processes the kernel killed for want of memory; 0 where nobody counts them."""
         if self.memory is None:
-            return container_oom_kills() - self._before
+            self._caused += _claim()
+            return self._caused
         name = "memory.events" if self.memory == self.unified else "memory.oom_control"
         return _numbers(os.path.join(self.memory, name)).get("oom_kill", 0)
 

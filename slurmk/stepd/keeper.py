@@ -369,7 +369,7 @@ class Keeper:
             if task is None:
                 usage.add(self.tasks[0].measures, final)
                 continue
-            if self.group.oom_kills() and (status or not self.group.shared):
+            if (status or not self.group.shared or self.specification["step"] == "batch") and self.group.oom_kills():
                 status = texts.OUT_OF_MEMORY
             task.status = status
             usage.close(task.measures, final, self._own_size)
@@ -394,6 +394,8 @@ class Keeper:
         processes.send_signal(processes.descendants(os.getpid()), signal.SIGKILL)
 
     def _tell_out_of_memory(self) -> None:
+        if self.group.shared and not any(task.status == texts.OUT_OF_MEMORY for task in self.tasks):
+            return
         kills = self.group.oom_kills()
         if kills:
             self._write_error(texts.out_of_memory(kills, "%s.%s" % (self.specification["job"], self.specification["step"])))

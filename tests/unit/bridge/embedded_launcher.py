@@ -75,7 +75,8 @@ class Cluster:
         await self.launcher.terminate(job_id, job.restarts, kill_wait, job.allocation.nodes)
 
         def all_released() -> bool:
-            released = {node for event in self.found(NodesReleased, job_id) for node in event.nodes}  # type: ignore[attr-defined]
+            ended = [event for event in self.events if isinstance(event, NodesReleased) and event.job_id == job_id]
+            released = {node for event in ended for node in event.nodes}
             return released >= set(job.allocation.nodes)  # type: ignore[union-attr]
 
         await self.until(all_released, seconds)

@@ -265,3 +265,38 @@ def test_a_short_step_is_measured(directory: Path) -> None:
 
 def _stepd(directory: Path) -> int:
     return int((directory / "jobs/5.0/n1/started").read_text().split()[0])
+
+
+@pytest.mark.parametrize(
+    ("mount", "own", "name"),
+    [
+        ("cgroup2 {folder} cgroup2 rw 0 0", "0::/", "memory.events"),
+        ("cgroup {folder} cgroup ro,memory 0 0", "4:memory:/kubepods/pod1/c", "memory.oom_control"),
+        ("cgroup2 {folder} cgroup2 rw 0 0", "0::/kubepods/pod1", "kubepods/pod1/memory.events"),
+    ],
+)
+def test_kills_in_a_container_are_claimed_once(tmp_path: Path, mount: str, own: str, name: str) -> None:
+    counted = tmp_path / "cg" / name
+    counted.parent.mkdir(parents=True)
+    (tmp_path / "mounts").write_text(mount.format(folder=tmp_path / "cg") + "\n")
+    (tmp_path / "own").write_text(own + "\n")
+
+    def kernel(kills: int) -> None:
+        counted.write_text(f"low 0\noom_kill {kills}\n")
+
+    try:
+        kernel(3)
+        cgroup.in_container(str(tmp_path / "mounts"), str(tmp_path / "own"))
+        first, second = (cgroup.Group(each, cgroup.Hierarchies()) for each in "ab")
+        assert first.shared
+        assert first.oom_kills() == 0, "what was counted before is nobody's"
+        kernel(5)
+        if not os.fork():  # steps are in processes of their own
+            os._exit(first.oom_kills())
+        assert os.waitstatus_to_exitcode(os.wait()[1]) == 2
+        assert second.oom_kills() == 0
+        kernel(6)
+        assert (second.oom_kills(), second.oom_kills()) == (1, 1)
+    finally:
+        cgroup._container.clear()
+        cgroup._claimed.clear()
