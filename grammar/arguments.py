@@ -126,7 +126,7 @@ def _long(command: str, table: dict[str, Option], word: str, rest: deque[str]) -
             raise GrammarError(f"{command}: unrecognized option '{word}'")
         if len({id(table[name]) for name in candidates}) > 1:
             possibilities = " ".join(f"'--{name}'" for name in candidates)
-            raise GrammarError(f"{command}: option '--{typed}' is ambiguous; possibilities: {possibilities}")
+            raise GrammarError(f"{command}: option '{word}' is ambiguous; possibilities: {possibilities}")
         typed, option = candidates[0], table[candidates[0]]
     if option.argument is Argument.NONE and equals:
         raise GrammarError(f"{command}: option '--{typed}' doesn't allow an argument")

@@ -446,7 +446,10 @@ def _kill_on_bad_exit(text: str, reading: Reading) -> bool:
     return bool(_whole(text, reading, least=0))
 
 
-def _kill_command(text: str, _: Reading) -> int:
+def _kill_command(text: str, reading: Reading) -> int:
+    """A signal's number; any number above 0 is taken, as by kill(2)'s callers."""
+    if text.isascii() and text.isdigit():
+        return _whole(text, reading) if text.strip("0") else parse_signal(text)
     return parse_signal(text)
 
 
@@ -573,7 +576,15 @@ SUBMISSION: tuple[SubmissionOption, ...] = (
     _row("signal", _REQUIRED, "kill_warning_signal kill_warning_delay kill_warning_flags", _signal, variables="*_SIGNAL"),
     _row("time -t", _REQUIRED, "time_limit", _minutes, variables="*_TIMELIMIT"),
     _row("time-min", _REQUIRED, "time_minimum", _plain_minutes),
-    _row("immediate -I", _OPTIONAL, "immediate", _number(0), commands=("srun", "salloc"), alone=1, variables="*_IMMEDIATE"),
+    _row(
+        "immediate -I",
+        _OPTIONAL,
+        "immediate",
+        _number(0, "immediate"),
+        commands=("srun", "salloc"),
+        alone=1,
+        variables="*_IMMEDIATE",
+    ),
     # --- how much and where
     _row("constraint -C", _REQUIRED, "constraints", _text, variables="*_CONSTRAINT"),
     _row("prefer", _REQUIRED, "prefer", _text, accepted="recorded; nodes are not chosen by it yet"),

@@ -391,7 +391,7 @@ class JobText:
 
     def requeues(self, job: Job) -> bool:
         """True when it may be put back in the queue."""
-        return job.batch and (self.site.job_requeue if job.request.requeue is None else job.request.requeue)
+        return self.site.job_requeue if job.request.requeue is None else job.request.requeue
 
     def mail_types(self, job: Job) -> str:
         return format_mail_type(job.request.mail_type)

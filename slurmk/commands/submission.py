@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pwd
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from typing import Any, cast
@@ -20,6 +20,7 @@ from grammar.errors import GrammarError
 from grammar.hostlist import compress, expand
 from grammar.options import COUNTED, LIMITS, OptionError, Reading, SubmissionOption, options_of, read_variable, variables_of
 from grammar.script import Directive, ScriptDirectives
+from grammar.signals import NAMES
 from grammar.tres import Gres, parse_gres, parse_tres_per_task
 from slurmk.commands.call import Call, Output, Unreadable
 from slurmk.model.job import Credentials, JobRequest
@@ -187,9 +188,19 @@ def verbose_lines(command: str, options: Options) -> list[str]:
     lines = [f"{command}: defined options", rule]
     for name in sorted(options.said):
         text = options.said[name][1]
-        shown = str(options.get("verbose", 1)) if name == "verbose" else "set" if text is None else text
+        show = _SHOWN.get(name)
+        shown = show(options) if show else "set" if text is None else text
         lines.append(f"{command}: {name:<20}: {shown}")
     return [*lines, rule, f"{command}: end of defined options"]
+
+
+_SHOWN: Mapping[str, Callable[[Options], str]] = {
+    "verbose": lambda options: str(options.get("verbose", 1)),
+    "bell": lambda options: "bell-always",
+    "no-bell": lambda options: "bell-never",
+    "kill-command": lambda options: NAMES.get(options.get("kill_command") or 15, str(options.get("kill_command"))),
+}
+"""Options whose value ``-v`` does not list as it was typed."""
 
 
 # ------------------------------------------------------------------------------------------------- rules

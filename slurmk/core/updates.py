@@ -112,6 +112,8 @@ def requeue_jobs(turn: Turn, event: Requeue) -> None:
             for each in selection.apart(turn, selected):
                 set_held(turn, each, Reason.JOB_HELD_USER)
             return
+        if not job.batch:
+            raise SlurmError(Errno.BATCH_ONLY)
         if not may_requeue(turn, job):
             raise SlurmError(Errno.DISABLED)
         if phase is Phase.COMPLETING:

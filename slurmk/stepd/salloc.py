@@ -123,6 +123,7 @@ class Salloc:
             self._turn()
         self._give_terminal_back()
         if self.hung_up:
+            self._signal(signal.SIGHUP)
             return self._end(HUNG_UP, 0)
         assert self.status is not None
         return self._end(self.status, self._exit_code(self.status))
@@ -174,7 +175,7 @@ class Salloc:
             if self.terminal is not None:
                 os.tcsetpgrp(0, os.getpgrp())
             signal.set_wakeup_fd(-1)
-            for number in (*GIVE_BACK, *OF_TERMINALS, signal.SIGHUP, signal.SIGCHLD):
+            for number in (*GIVE_BACK, *OF_TERMINALS, signal.SIGHUP, signal.SIGCHLD, signal.SIGALRM):
                 signal.signal(number, signal.SIG_DFL)
             self._execute(program)
         except OSError as error:
@@ -204,6 +205,7 @@ class Salloc:
             os.set_blocking(descriptor, False)
         for number in (*GIVE_BACK, signal.SIGHUP, signal.SIGCHLD):
             signal.signal(number, self._caught)
+        signal.signal(signal.SIGALRM, signal.SIG_IGN)
         signal.set_wakeup_fd(self._wake_end, warn_on_full_buffer=False)
 
     def _caught(self, number: int, frame: object) -> None:
@@ -270,8 +272,12 @@ class Salloc:
         if number is None:
             return
         default = signal.SIGHUP if self.interactive else signal.SIGTERM
+        self._signal(int(number) or default)
+
+    def _signal(self, number: int) -> None:
+        """To the command, and what it started in its process group."""
         try:
-            os.killpg(self.process, int(number) or default)
+            os.killpg(self.process, number)
         except OSError:
             pass
 

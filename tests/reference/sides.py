@@ -74,7 +74,9 @@ class Side:
         )
         output, errors = done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
         for match in re.finditer(
-            r"Submitted batch job (\d+)|^(\d+)$|job (\d+) queued and waiting|StepId=(\d+)", output + errors, re.M
+            r"Submitted batch job (\d+)|^(\d+)$|job (\d+) queued and waiting|StepId=(\d+)|ed job allocation (\d+)$",
+            output + errors,
+            re.M,
         ):
             if match[2] and "--parsable" not in command:
                 continue
@@ -145,7 +147,8 @@ def normalised(side: Side, text: str) -> str:
 class Case:
     """One comparison. ``setup`` makes the situation (its answers are not compared), ``until`` is a shell condition that
     tells when it is there, ``command`` is compared. ``differs`` is the reason of a difference on purpose; ``ignore`` are
-    regular expressions whose matches are blanked on both sides; ``title`` is shown instead of a long command."""
+    regular expressions whose matches are blanked on both sides (those that end in a newline: taken out, for lines that may
+    be there or not); ``title`` is shown instead of a long command."""
 
     command: str
     setup: tuple[str, ...] = ()
@@ -175,7 +178,7 @@ def answers(side: Side, cases: Iterable[Case]) -> list[str]:
         answer = side.run(case.command, user=case.user, stdin=case.stdin)
         text = normalised(side, f"{answer.output}--- errors\n{answer.errors}--- exit {answer.code}\n")
         for pattern in case.ignore:
-            text = re.sub(pattern, "<ignored>", text)
+            text = re.sub(pattern, "" if pattern.endswith(r"\n") else "<ignored>", text)
         said.append(text)
         side.jobs[:] = situation
     return said
