@@ -27,7 +27,6 @@ from slurmk.model.site import Site
 if TYPE_CHECKING:
     from bridge.kubernetes.api import Api
     from bridge.kubernetes.cluster import Cluster
-
     from bridge.kubernetes.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -101,9 +100,11 @@ def _end(why: str) -> NoReturn:
 
 
 async def _serve(place: Place, api: Api, settings: Settings, configured: Site | None) -> int:
+    from bridge.kubernetes.settings_file import pods_of
+
     from bridge.kubernetes.cluster import Cluster
     from bridge.kubernetes.launcher import KubernetesLauncher
-
+    from bridge.kubernetes.queues.jobs import JobQueues
     from slurmk.daemon.controller import Daemon
 
     remote = listen_remotely(settings.listen, place.directory / "state" / "port")
@@ -113,7 +114,9 @@ async def _serve(place: Place, api: Api, settings: Settings, configured: Site | 
         site = cluster.site
         store = Store(place.database, site)
         await asyncio.to_thread(store.open)
-        launcher = KubernetesLauncher(api, cluster, site, place.directory, await _address(settings, api, remote))
+        queues = JobQueues(lambda: cluster.site, pods_of)
+        address = await _address(settings, api, remote)
+        launcher = KubernetesLauncher(api, cluster, site, place.directory, address, queues.pods_of, queues.labels)
         reading = _Rereading(place, cluster)
         await Daemon(place.directory, site, store, launcher, reading.site, remote=remote, surroundings=cluster.status).run()
     except StoreError as error:
