@@ -51,7 +51,7 @@ class GresSource:
 
 @dataclass(frozen=True, slots=True)
 class PodSettings:
-    """How a job's pods are made; a partition's settings lie over the site's, key by key."""
+    """How a job's pods are made."""
 
     image: str = ""
     image_pull_policy: str = ""
@@ -79,7 +79,8 @@ class PodSettings:
 
 @dataclass(frozen=True, slots=True)
 class PartitionSettings:
-    """A partition: which nodes it has where slurm.conf does not say, and how its pods are made."""
+    """A partition: which nodes it has where slurm.conf does not say, and how its pods are made (all of it: what the file says
+    of the partition over what it says of the site)."""
 
     name: str
     nodes: str | None = None  # a label selector ("pool=gpu,!spot"), "" for all, None: slurm.conf says
@@ -130,8 +131,7 @@ class Settings:
     lease: str = "slurmk-controller"
     lease_seconds: int = 15
     client: ClientLimits = field(default_factory=ClientLimits)
-    accounts: Mapping[str, Mapping[str, Any]] = field(
-        default_factory=dict
-    )  # until accounting has them: queue trees, see queues
+    accounts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # see queues.accounts
+    qos: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # the same
     kubeconfig: str = ""
     context: str = ""
