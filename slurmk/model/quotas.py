@@ -8,7 +8,7 @@ every counted job uses up for as long as it runs, like a licence.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from slurmk.model.job import Allocation, GresShare
 from slurmk.model.states import Reason
@@ -45,7 +45,8 @@ class QuotaLimit:
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """One quota. ``name`` is what people look for (``ClusterQueue phys``); a set that is None counts every job.
+    """One quota. ``name`` is what people look for (``ClusterQueue phys``); a set that is None counts every job, but for those
+    of ``except_accounts``. ``explanation`` is told in place of the amounts (a queue that takes nothing).
 
     ``reasons`` begins the reasons of jobs that wait for it: ``AssocGrp`` or ``QOSGrp``. ``cpu_milli`` says how many
     thousandths a CPU of a partition's jobs counts where that is not 1000.
@@ -59,12 +60,15 @@ class Quota:
     users: frozenset[int] | None = None
     cpu_milli: Mapping[str, int] = field(default_factory=dict)
     reasons: str = "AssocGrp"
+    except_accounts: frozenset[str] = frozenset()
+    explanation: str = ""
 
     def counts(self, partition: str, account: str, qos: str, user_id: int) -> bool:
         """True when jobs of that partition, account, QOS and user count."""
         return (
             (self.partitions is None or partition in self.partitions)
             and (self.accounts is None or account in self.accounts)
+            and account not in self.except_accounts
             and (self.qos is None or qos in self.qos)
             and (self.users is None or user_id in self.users)
         )
@@ -96,12 +100,11 @@ class Quota:
 
     def same_but_for_amounts(self, other: Quota) -> bool:
         """True when the other one counts the same jobs and resources."""
-        return (
-            (self.name, self.partitions, self.accounts, self.qos, self.users, self.cpu_milli, self.reasons)
-            == (other.name, other.partitions, other.accounts, other.qos, other.users, other.cpu_milli, other.reasons)
-        ) and [(limit.resource, limit.without) for limit in self.limits] == [
-            (limit.resource, limit.without) for limit in other.limits
-        ]
+        return _shape(self) == _shape(other)
+
+
+def _shape(quota: Quota) -> Quota:
+    return replace(quota, limits=tuple(replace(limit, total=0, others=0) for limit in quota.limits))
 
 
 _REASONS = {"cpu": "CpuLimit", "mem": "MemLimit", "node": "NodeLimit", "job": "JobsLimit"}

@@ -219,6 +219,8 @@ class QuotaBook:
         column = int(charge.columns[short[0]])
         quota, limit = self.limits[column - self.first]
         reason = quota.reason(limit)
+        if quota.explanation:
+            return Outlook(reason, partition=partition, description=f"{reason}, {quota.explanation}")
         has = amount_text(limit.resource, max(int(free[short[0]]), 0))
         of = amount_text(limit.resource, limit.total)
         what = limit.resource.removeprefix("gres/")

@@ -1,6 +1,6 @@
 """A planner that is too simple to be wrong, to check the real one against: it tries every start and every set of nodes.
 
-It knows only what the random cases use: CPUs, memory, one GRES, whole nodes, licences, a number of nodes and tasks. It
+It knows only what the random cases use: CPUs, memory, one GRES, whole nodes, licences, quotas, a number of nodes and tasks. It
 shares no code with the planner and keeps plain lists of what is held when.
 """
 
@@ -10,13 +10,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
+Used = tuple[int, int, int, int, int]
+"""CPUs, memory, GPUs, nodes, jobs."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The jobs of these accounts may hold at most so much of each together; None: no limit."""
+
+    accounts: frozenset[str]
+    amounts: tuple[int | None, int | None, int | None, int | None, int | None]
+
 
 @dataclass(frozen=True)
 class Machine:
-    """Capacities by node: (cpus, memory, gpus); and licences."""
+    """Capacities by node: (cpus, memory, gpus); licences, and quotas."""
 
     nodes: tuple[tuple[int, int, int], ...]
     licenses: int = 0
+    limits: tuple[Limit, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -28,6 +40,8 @@ class Holding:
     shares: tuple[tuple[int, tuple[int, int, int]], ...]
     whole: bool = False
     licenses: int = 0
+    account: str = ""
+    used: Used = (0, 0, 0, 0, 0)
 
 
 @dataclass(frozen=True)
@@ -43,6 +57,7 @@ class Wish:
     duration: int
     licenses: int = 0
     maximum_nodes: int = 99
+    account: str = ""
 
 
 @dataclass
@@ -88,6 +103,28 @@ class Book:
             for time in self.instants(start, start + wish.duration)
         )
 
+    def used(self, wish: Wish, chosen: Sequence[int]) -> Used:
+        """What the wish would count as holding on these nodes."""
+        if not wish.whole:
+            count = len(chosen)
+            return wish.tasks * wish.cpus, wish.tasks * wish.memory, wish.gpus * count, count, 1
+        each = wish.memory // wish.cpus
+        nodes = [self.machine.nodes[node] for node in chosen]
+        memory = sum(min(cpus * each, memory) if each else memory for cpus, memory, _ in nodes)
+        return sum(cpus for cpus, _, _ in nodes), memory, sum(gpus for _, _, gpus in nodes), len(chosen), 1
+
+    def within_limits(self, account: str, used: Used, start: int, end: int) -> bool:
+        """Whether a job of this account may hold so much all the time, beside those that are booked."""
+        for limit in self.machine.limits:
+            if account not in limit.accounts:
+                continue
+            for time in self.instants(start, end):
+                held = [each for each in self.holdings if each.account in limit.accounts and each.start <= time < each.end]
+                for index, most in enumerate(limit.amounts):
+                    if most is not None and used[index] + sum(each.used[index] for each in held) > most:
+                        return False
+        return True
+
     def possible(self, wish: Wish, start: int) -> bool:
         """Try every set of nodes."""
         if not self.licensed(wish, start):
@@ -96,7 +133,9 @@ class Book:
         usable = [node for node, tasks in enumerate(room) if tasks > 0]
         for count in range(wish.nodes, min(len(usable), wish.maximum_nodes) + 1):
             for chosen in combinations(usable, count):
-                if sum(room[node] for node in chosen) >= max(wish.tasks, 1):
+                if sum(room[node] for node in chosen) < max(wish.tasks, 1):
+                    continue
+                if self.within_limits(wish.account, self.used(wish, chosen), start, start + wish.duration):
                     return True
         return False
 
@@ -106,12 +145,14 @@ class Book:
         return next((start for start in starts if self.possible(wish, start)), None)
 
     def overcommitted(self) -> Sequence[tuple[int, int]]:
-        """(node, time) where more is held than there is, or a whole-node job is not alone; node -1: licences."""
+        """(node, time) where more is held than there is, or a whole-node job is not alone; node -1: licences, -2: quotas."""
         bad = []
         for time in sorted({held.start for held in self.holdings}):
             active = [held for held in self.holdings if held.start <= time < held.end]
             if sum(held.licenses for held in active) > self.machine.licenses:
                 bad.append((-1, time))
+            if any(not self.within_limits(held.account, (0, 0, 0, 0, 0), time, time + 1) for held in active):
+                bad.append((-2, time))
             for node, capacity in enumerate(self.machine.nodes):
                 here = [(held, amounts) for held in active for where, amounts in held.shares if where == node]
                 if any(held.whole for held, _ in here) and len(here) > 1:
