@@ -181,12 +181,12 @@ def anything(meaning: str) -> Schema:
 
 
 MOUNT: Mapping[str, Schema] = {
-    "mountPath": text("where the volume is in the container", "path"),
-    "subPath": text("the part of the volume that is mounted"),
-    "subPathExpr": text("the same, with $(VARIABLE) of the container's environment"),
-    "readOnly": switch("whether it can only be read"),
-    "recursiveReadOnly": choice("the same for mounts inside", ("Disabled", "IfPossible", "Enabled")),
-    "mountPropagation": choice("whether mounts made inside or outside are seen", ("None", "HostToContainer", "Bidirectional")),
+    "mountPath": text("Where the volume is in the container.", "path"),
+    "subPath": text("The part of the volume that is mounted."),
+    "subPathExpr": text("The same, with $(VARIABLE) of the container's environment."),
+    "readOnly": switch("Whether it can only be read."),
+    "recursiveReadOnly": choice("The same for mounts inside.", ("Disabled", "IfPossible", "Enabled")),
+    "mountPropagation": choice("Whether mounts made inside or outside are seen.", ("None", "HostToContainer", "Bidirectional")),
 }
 
 VOLUME_SOURCES = (
