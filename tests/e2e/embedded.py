@@ -1,4 +1,4 @@
-"""A real embedded cluster and how a test talks to it."""
+"""A real cluster and how a test talks to it: an embedded one, or with SLURMK_E2E=kubernetes one on Kubernetes."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import on_kubernetes
+
 SITE = Path(__file__).parent / "site"
 SLURMK = Path(sys.executable).parent / "slurmk"
 
 
 @dataclass
 class Cluster:
-    """An embedded cluster and how to talk to it. ``work`` is a directory that every user may write to."""
+    """A cluster and how to talk to it. ``work`` is a directory that every user may write to."""
 
     directory: Path
     work: Path
@@ -126,7 +128,7 @@ def make_cluster(*options: str) -> Cluster:
     work = root / "work"
     work.mkdir()
     work.chmod(0o1777)
-    cluster = Cluster(root / "d", work, options=options)
+    cluster = Cluster(root / "d", work, options=on_kubernetes.options_for(root) if on_kubernetes.CHOSEN else options)
     cluster.up()
     return cluster
 
@@ -134,4 +136,6 @@ def make_cluster(*options: str) -> Cluster:
 def end_cluster(cluster: Cluster) -> None:
     """End it and remove its directories."""
     cluster.down()
+    if on_kubernetes.CHOSEN:
+        on_kubernetes.clean(cluster.directory.parent)
     shutil.rmtree(cluster.directory.parent, ignore_errors=True)

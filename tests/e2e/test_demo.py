@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 from embedded import SLURMK, wait_for
+from on_kubernetes import embedded_only
 
 DEMO = Path(__file__).parents[2] / "docs" / "examples" / "demo.sh"
 
@@ -24,6 +25,7 @@ def _processes_of(directory: Path) -> list[str]:
     return found
 
 
+@embedded_only("the demo brings an embedded cluster of its own")
 def test_demo_leaves_nothing_behind(tmp_path: Path) -> None:
     top = SLURMK.parents[2]
     environment = {**os.environ, "SLURMK": str(SLURMK.relative_to(top)), "TMPDIR": str(tmp_path)}

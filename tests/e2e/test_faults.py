@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from embedded import Cluster, wait_for
+from on_kubernetes import embedded_only
 
 
 def stepds(cluster: Cluster, job: int) -> list[int]:
@@ -25,6 +26,7 @@ def stepds(cluster: Cluster, job: int) -> list[int]:
     return found
 
 
+@embedded_only("a pod's stepd is the first process of a container: tests/cluster/test_real_nodes.py has it")
 @pytest.mark.parametrize(("option", "state"), [("--no-requeue", "NODE_FAIL"), ("--requeue", "PENDING")])
 def test_killed_stepd_ends_or_requeues_its_job_and_the_node_comes_back(own_cluster: Cluster, option: str, state: str) -> None:
     mark = f"{time.time_ns() % 10**8}.5"
@@ -81,6 +83,7 @@ def small_disk(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@embedded_only("the controller's disk is the same thing on both, and small_disk brings its own cluster")
 def test_full_disk_loses_nothing_acknowledged(small_disk: Path) -> None:
     work = small_disk / "work"
     work.mkdir(mode=0o1777)

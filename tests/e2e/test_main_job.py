@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from embedded import Cluster, wait_for
+from on_kubernetes import embedded_only
 
 SCRIPT = """#!/bin/bash
 #SBATCH --job-name=main
@@ -126,6 +127,7 @@ def test_job_larger_than_the_cluster_waits_with_the_reason(own_cluster: Cluster)
     wait_for(lambda: own_cluster.field(tasks, "Reason") == "PartitionConfig")
 
 
+@embedded_only("a container numbers its own GPUs from 0, whichever they are")
 def test_gpus_are_given_by_number_and_never_twice(cluster: Cluster) -> None:
     script = "--wrap 'echo $CUDA_VISIBLE_DEVICES $SLURM_GPUS_ON_NODE; sleep 1'"
     jobs = [cluster.submit(f"-w n1 --gres=gpu:a100:2 {script}") for _ in range(2)]

@@ -13,6 +13,9 @@ from pathlib import Path
 
 import pytest
 from embedded import SLURMK, Cluster, wait_for
+from on_kubernetes import embedded_only
+
+pytestmark = embedded_only("slurmk up makes embedded clusters here")
 
 
 @pytest.fixture
