@@ -35,6 +35,8 @@ STEP_NAMES: dict[int, str] = {BATCH_STEP: "batch", EXTERN_STEP: "extern", INTERA
 
 _WAITED = frozenset((JobState.PENDING, JobState.TIMEOUT, JobState.OUT_OF_MEMORY, JobState.DEADLINE, JobState.FAILED))
 _YEAR = 365 * 86400
+_SWITCH_WAIT = 300
+"""Seconds that a job may wait for fewer switches where max_switch_wait is not set."""
 
 EXCLUSIVE: dict[str, str] = {"none": "NODE", "user": "USER", "mcs": "MCS", "topo": "TOPO"}
 """What squeue and scontrol call the kinds of ``--exclusive``, by the request's word."""
@@ -210,7 +212,7 @@ class JobText:
         if outlook is not None and outlook.start_time:
             return outlook.start_time
         begin = job.request.begin_time or 0
-        return begin if begin > self.now and job.priority else 0
+        return begin if begin > self.now else 0
 
     def end(self, job: Job) -> int:
         """When it ended or will end by its limit; 0 if unknown or never."""
@@ -221,6 +223,20 @@ class JobText:
             return 0
         limit = job.time_limit * 60 if job.time_limit < NO_VALUE else _YEAR
         return start + limit + job.suspended_seconds
+
+    @staticmethod
+    def eligible(job: Job) -> int:
+        """From when it may run; 0 while it is held and no later time was asked for."""
+        if job.pending and not job.priority:
+            begin = job.request.begin_time or 0
+            return begin if begin > job.submit_time else 0
+        return job.eligible_time
+
+    def switch_wait(self, job: Job) -> int:
+        """Seconds that it waits for fewer switches: as asked for, but not longer than the site allows (max_switch_wait)."""
+        asked = job.request.wait_for_switch or 0
+        most = self.site.scheduler_parameters.get("max_switch_wait", "")
+        return min(asked, int(most) if most.isascii() and most.isdigit() and len(most) < 10 else _SWITCH_WAIT)
 
     def never_ends(self, job: Job) -> bool:
         return job.time_limit == INFINITE and job.state in (JobState.RUNNING, JobState.SUSPENDED)

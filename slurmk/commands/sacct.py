@@ -23,6 +23,9 @@ from grammar.hostlist import expand
 from grammar.times import format_time, parse_duration, parse_time
 from slurmk.commands.call import VERSION_TEXT, Call, Controller, Failure, Output
 from slurmk.commands.command_help import help_text
+from slurmk.commands.documents.envelope import Wanted
+from slurmk.commands.documents.printing import form, print_rows
+from slurmk.commands.documents.records import RECORD, record_view
 from slurmk.commands.job_text import STEP_NAMES
 from slurmk.commands.sacct_fields import (
     BRIEF_FORMAT,
@@ -66,7 +69,7 @@ OPTIONS: tuple[Option, ...] = (
     Option(("nnodes",), "i", _VALUE),
     Option(("ncpus",), "I", _VALUE),
     Option(("jobs",), "j", _VALUE),
-    Option(("json",), argument=_MAYBE, status=Status.REFUSED, note="not yet"),
+    Option(("json",), argument=_MAYBE),
     Option(("timelimit-min",), "k", _VALUE),
     Option(("timelimit-max",), "K", _VALUE),
     Option(("local",), status=Status.ACCEPTED, note="there are no federations"),
@@ -95,7 +98,7 @@ OPTIONS: tuple[Option, ...] = (
     Option(("whole-hetjob",), argument=_MAYBE),
     Option(("associations",), "x", _VALUE),
     Option(("allocations",), "X"),
-    Option(("yaml",), argument=_MAYBE, status=Status.REFUSED, note="not yet"),
+    Option(("yaml",), argument=_MAYBE),
 )
 
 HELP: Mapping[str, str] = {
@@ -177,7 +180,7 @@ async def run(call: Call, controller: Controller, output: Output) -> int:
         if operands:
             unknown = "".join(f"sacct: error:  {word}\n" for word in operands)
             raise Failure(f"sacct: error: Unknown arguments:\n{unknown}")
-        return await _answer(call, controller, output, options)
+        return await _answer(call, controller, output, options, form("sacct", given, output, 0))
     except GrammarError as error:
         output.error(f"{error}\n")
         return 1
@@ -189,12 +192,9 @@ async def run(call: Call, controller: Controller, output: Output) -> int:
         return 1
 
 
-async def _answer(call: Call, controller: Controller, output: Output, options: Mapping[str, str]) -> int:
+async def _answer(call: Call, controller: Controller, output: Output, options: Mapping[str, str], asked: Wanted | None) -> int:
     if options.keys() & {"completion", "file"}:
         raise Failure("Slurm job completion is disabled\n")
-    for name in ("json", "yaml"):
-        if name in options:
-            raise Failure(f"sacct: error: --{name} is not part of slurmk yet\n")
     if options.keys() & {"batch-script", "env-vars"}:
         return await _print_files(call, controller, output, options)
     request = await asyncio.to_thread(read_request, call, controller, options)
@@ -203,6 +203,11 @@ async def _answer(call: Call, controller: Controller, output: Output, options: M
     records = [] if request.nothing else await asyncio.to_thread(controller.store.jobs, request.query)
     if request.flags:
         records = [record for record in records if request.flags <= set(Line(record, None, request.manner).flags().split(","))]
+    if asked is not None:
+        views = (record_view(Line(record, None, request.manner)) for record in records)
+        documents = (RECORD.document(view, asked.version) for view in views)
+        await print_rows(call, controller, output, asked, "jobs", documents)
+        return 0
     for text in render(request, records):
         output.write(text)
         await output.drain()

@@ -110,6 +110,10 @@ class Line:
     def exit_code(self) -> str:
         return exit_code_text(self.exit_status())
 
+    def reason(self) -> str:
+        """What it waited for last. Slurm notes that when a job starts."""
+        return (self.job.reason or "None") if self.job.time_start else "None"
+
     def derived_exit_code(self) -> str:
         return exit_code_text(self.job.derived_exit_code)
 
@@ -532,7 +536,7 @@ FIELDS: tuple[OutputField, ...] = (
     _column("QOS", 10, "qos"),
     _column("QOSRAW", 6, "qos_id"),
     _column("QOSREQ", 10, "qos_requested"),
-    _column("Reason", 22, "reason"),
+    OutputField("Reason", 22, Line.reason),
     _both("ReqCPUFreq", 10, Line.frequency),
     _both("ReqCPUFreqGov", 13, Line.frequency),
     _both("ReqCPUFreqMax", 13, Line.frequency),

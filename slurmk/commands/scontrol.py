@@ -17,9 +17,13 @@ from accounting.store import StoreError
 from grammar.arguments import Argument, Option, Status, parse_arguments
 from grammar.errors import GrammarError
 from slurmk.commands import scontrol_update
-from slurmk.commands.call import VERSION_TEXT, Call, Controller, Output, Unreadable
+from slurmk.commands.call import VERSION_TEXT, Call, Controller, Failure, Output, Unreadable
 from slurmk.commands.command_help import help_text
+from slurmk.commands.documents.envelope import Wanted
+from slurmk.commands.documents.printing import form
 from slurmk.commands.job_text import date_text, node_list
+from slurmk.commands.scontrol_documents import ping as ping_document
+from slurmk.commands.scontrol_documents import show as show_document
 from slurmk.commands.scontrol_job import show_job, show_step
 from slurmk.core.effects import Accepted, Refused
 from slurmk.core.errors import MESSAGES, Errno, SlurmError
@@ -36,7 +40,7 @@ OPTIONS: tuple[Option, ...] = (
     Option(("future",), "F"),
     Option(("help",), "h"),
     Option(("hide",)),
-    Option(("json",), argument=Argument.OPTIONAL, status=Status.REFUSED, note="not yet"),
+    Option(("json",), argument=Argument.OPTIONAL),
     Option(("local",), status=Status.ACCEPTED, note="there are no federations"),
     Option(("oneliner",), "o"),
     Option(("quiet",), "Q"),
@@ -45,7 +49,7 @@ OPTIONS: tuple[Option, ...] = (
     Option(("usage",)),
     Option(("verbose",), "v"),
     Option(("version",), "V"),
-    Option(("yaml",), argument=Argument.OPTIONAL, status=Status.REFUSED, note="not yet"),
+    Option(("yaml",), argument=Argument.OPTIONAL),
 )
 
 HELP: Mapping[str, str] = {
@@ -79,6 +83,7 @@ class Session:
     show_all: bool = False
     future: bool = False
     ended: bool = field(default=False)
+    form: Wanted | None = None  # --json, --yaml
 
     def say(self, text: str) -> int:
         """A message on standard error, unless quiet; gives exit code 1."""
@@ -106,15 +111,18 @@ async def run(call: Call, controller: Controller, output: Output) -> int:
         if name == "version":
             output.write(VERSION_TEXT + "\n")
             return 0
-        if name in ("json", "yaml", "uid"):
+        if name == "uid":
             output.error(f"scontrol: error: --{name} is not part of slurmk yet\n")
             return 1
         attribute = _SWITCHES.get(name)
         if attribute is not None:
             setattr(session, *attribute)
-    if operands:
-        return await execute(session, operands)
-    return await _interactive(session)
+    try:
+        session.form = form("scontrol", given, output)
+        return await (execute(session, operands) if operands else _interactive(session))
+    except Failure as failure:
+        output.error(failure.text)
+        return failure.code
 
 
 _SWITCHES: dict[str, tuple[str, bool]] = {
@@ -203,6 +211,9 @@ async def _show(session: Session, arguments: Sequence[str]) -> int:
         if len(rest) > 1:
             return session.say("too many arguments for keyword:show\n")
         name = rest[0] if rest else None
+        code = await show_document(session, entity, name)
+        if code is not None:
+            return code
         call, controller, output = session.call, session.controller, session.output
         if entity.startswith("j"):
             return await show_job(
@@ -218,6 +229,10 @@ async def _show_other(session: Session, arguments: Sequence[str]) -> int:
         module = importlib.import_module("slurmk.commands.scontrol_show")
     except ImportError:
         return session.say(f"invalid entity:{arguments[0]} for keyword:show\n")
+    word, _, value = arguments[0].partition("=")
+    code = await show_document(session, word.lower(), value or next(iter(arguments[1:]), None))
+    if code is not None:
+        return code
     return int(await module.show(session, arguments))
 
 
@@ -473,6 +488,9 @@ def _have_written(session: Session, script: bytes, target: str, said: str) -> No
 
 
 async def _ping(session: Session, arguments: Sequence[str]) -> int:
+    if session.form is not None:
+        await ping_document(session, session.form)
+        return 0
     session.output.write(f"Slurmctld(primary) at {os.uname().nodename} is UP\n")
     return 0
 

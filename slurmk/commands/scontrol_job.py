@@ -103,8 +103,8 @@ def _times(text: JobText, job: Job) -> Iterator[str]:
     minimum = format_duration_minutes(request.time_minimum) if request.time_minimum else "N/A"
     run_time = format_elapsed(text.run_seconds(job), padded=True)
     yield f"RunTime={run_time} TimeLimit={format_duration_minutes(job.time_limit, unset='Partition_Limit')} TimeMin={minimum}"
-    eligible = job.eligible_time if job.priority or not job.pending else 0
-    yield f"SubmitTime={date_text(job.submit_time, 'Unknown')} EligibleTime={date_text(eligible, 'Unknown')}"
+    eligible = date_text(text.eligible(job), "Unknown")
+    yield f"SubmitTime={date_text(job.submit_time, 'Unknown')} EligibleTime={eligible}"
     yield f"AccrueTime={date_text(job.accrue_time, 'Unknown')}"
     end = 0 if text.never_ends(job) else text.end(job)
     yield (
@@ -299,7 +299,7 @@ async def show_job(
     machine = controller.machine
     text = JobText(machine, controller.now())
     if not name:
-        jobs = sorted(_visible(call, controller, machine.jobs.values()), key=_list_order)
+        jobs = sorted(visible_jobs(call, controller), key=_list_order)
         if not jobs and not quiet:
             output.write("No jobs in the system\n")
         await _print(output, [(text, job) for job in jobs], details, one_line)
@@ -311,7 +311,7 @@ async def show_job(
     except (SlurmError, ValueError):
         output.error("scontrol_print_job error: Invalid job id specified\n")
         return 1
-    known = [job for job in _visible(call, controller, machine.jobs.values()) if _is_named(job, selection.job_id)]
+    known = [job for job in visible_jobs(call, controller) if _is_named(job, selection.job_id)]
     if not known:
         output.error("slurm_load_jobs error: Invalid job id specified\n")
         return 1
@@ -347,9 +347,31 @@ def _chosen(jobs: Sequence[Job], tasks: tuple[range, ...], het_offset: int | Non
     return found
 
 
-def _visible(call: Call, controller: Controller, jobs: Iterable[Job]) -> Iterator[Job]:
+def visible_jobs(call: Call, controller: Controller) -> Iterator[Job]:
+    """The jobs that PrivateData lets the caller see."""
     private = "jobs" in controller.machine.site.private_data and not call.caller.operator
-    return (job for job in tuple(jobs) if not private or job.credentials.user_id == call.caller.user_id)
+    jobs = tuple(controller.machine.jobs.values())
+    return (job for job in jobs if not private or job.credentials.user_id == call.caller.user_id)
+
+
+def named_jobs(name: str | None, jobs: Iterable[Job]) -> list[Job]:
+    """Those of ``jobs`` that a job's name means; all without one. Raises SlurmError for what is no name."""
+    if name is None:
+        return list(jobs)
+    selection = parse(name)
+    known = (job for job in jobs if _is_named(job, selection.job_id))
+    return _chosen(list(known), selection.array_tasks, selection.het_offset)
+
+
+def named_steps(name: str | None, jobs: Iterable[Job]) -> list[tuple[Step, Job]]:
+    """The running steps that a step's name means, in the order in which they are listed. Raises SlurmError."""
+    selection = parse(name) if name is not None else None
+    return [
+        (step, job)
+        for job in sorted(named_jobs(name, jobs), key=_list_order)
+        for step in _by_number(job)
+        if selection is None or selection.step_id is None or step.step_id == selection.step_id
+    ]
 
 
 async def _print(output: Output, jobs: Sequence[tuple[JobText, Job]], details: bool, one_line: bool) -> None:
@@ -393,7 +415,7 @@ async def show_step(
     name: str | None, call: Call, controller: Controller, output: Output, *, details: bool, one_line: bool
 ) -> int:
     """``show step [job[.step]]``."""
-    jobs = [job for job in _visible(call, controller, controller.machine.jobs.values()) if job.steps]
+    jobs = [job for job in visible_jobs(call, controller) if job.steps]
     if not name:
         rows = [(step, job) for job in sorted(jobs, key=_list_order) for step in _by_number(job)]
         if not rows:

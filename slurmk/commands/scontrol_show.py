@@ -359,7 +359,7 @@ def _with_id(name: str) -> str:
 
 
 def _controller_host(site: Site, value: str) -> list[tuple[str, str]]:
-    return [("SlurmctldHost[0]", _host_of(site) + (f"({value.partition('(')[2]}" if "(" in value else ""))]
+    return [("SlurmctldHost[0]", controller_host(site) + (f"({value.partition('(')[2]}" if "(" in value else ""))]
 
 
 def _tres(site: Site, value: str) -> list[tuple[str, str]]:
@@ -390,14 +390,15 @@ _INSTEAD: dict[str, Callable[[Site, str], list[tuple[str, str]]]] = {
 """Keys whose line takes more than their value."""
 
 
-def _host_of(site: Site) -> str:
+def controller_host(site: Site) -> str:
+    """The host that the controller runs on, as users know it."""
     configured = site.parameters.get("SlurmctldHost", "(null)").partition("(")[0]
     return configured if configured and configured not in LOCAL_HOSTS else platform.node().partition(".")[0]
 
 
 def ping_line(site: Site) -> str:
     """The answer of ``scontrol ping``: who answers is up."""
-    return f"Slurmctld(primary) at {_host_of(site)} is UP"
+    return f"Slurmctld(primary) at {controller_host(site)} is UP"
 
 
 # ---------------------------------------------------------------------------------------------- host lists

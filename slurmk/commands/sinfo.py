@@ -14,8 +14,11 @@ from grammar.arguments import Argument, Given, Option, Status, parse_arguments
 from grammar.errors import GrammarError
 from grammar.formats import Column, compile_format, parse_long_format, parse_short_format
 from grammar.hostlist import HostlistError
-from slurmk.commands.call import VERSION_TEXT, Call, Controller, Output
+from slurmk.commands.call import VERSION_TEXT, Call, Controller, Failure, Output
 from slurmk.commands.command_help import help_text
+from slurmk.commands.documents.envelope import Wanted
+from slurmk.commands.documents.printing import form, print_rows
+from slurmk.commands.documents.sinfo import ALIKE, ROW, RowView
 from slurmk.commands.node_text import NodeView, views, wanted_nodes
 from slurmk.commands.sinfo_rows import LETTERS, NAMES, Row, RowField, build_rows, sort_rows
 from slurmk.model.node import Partition
@@ -39,7 +42,7 @@ OPTIONS: tuple[Option, ...] = (
     Option(("helpstate",)),
     Option(("hide",)),
     Option(("iterate",), "i", _VALUE),
-    Option(("json",), argument=_MAYBE, status=Status.REFUSED, note="not yet"),
+    Option(("json",), argument=_MAYBE),
     Option(("list-reasons",), "R"),
     Option(("local",), status=Status.ACCEPTED, note="there are no federations"),
     Option(("long",), "l"),
@@ -56,7 +59,7 @@ OPTIONS: tuple[Option, ...] = (
     Option(("usage",)),
     Option(("verbose",), "v", status=Status.ACCEPTED, note="there is nothing more to tell"),
     Option(("version",), "V"),
-    Option(("yaml",), argument=_MAYBE, status=Status.REFUSED, note="not yet"),
+    Option(("yaml",), argument=_MAYBE),
 )
 
 ENVIRONMENT: dict[str, str] = {
@@ -153,10 +156,6 @@ ALL_FIELDS = "|".join(
 """The format that ``-o %all`` stands for."""
 
 
-class Failure(Exception):
-    """Ends the command: ``text`` for standard error; the exit code is 1."""
-
-
 @dataclass(slots=True)
 class Request:
     """What one sinfo asks for."""
@@ -172,6 +171,7 @@ class Request:
     sort: str | None = None
     iterate: int = 0
     clusters: tuple[str, ...] = ()
+    form: Wanted | None = None  # --json, --yaml
     columns: tuple[Column, ...] = field(default=())
 
     def has(self, name: str) -> bool:
@@ -191,10 +191,11 @@ async def run(call: Call, controller: Controller, output: Output) -> int:
         return 0
     try:
         request = _read_request(call, controller, given)
+        request.form = form("sinfo", given, output)
         await _answer(call, controller, output, request)
     except Failure as failure:
-        output.error(str(failure))
-        return 1
+        output.error(failure.text)
+        return failure.code
     return 0
 
 
@@ -230,9 +231,6 @@ def _read_request(call: Call, controller: Controller, given: Sequence[Given]) ->
     if {"format", "Format"} & typed.keys():
         options.pop("format", None)
     request = Request({**options, **typed})
-    for refused in ("json", "yaml"):
-        if request.has(refused):
-            raise Failure(f"sinfo: error: --{refused} is not part of slurmk yet\n")
     for option in given:  # the last of two that contradict each other counts
         if option.name in ("all", "hide"):
             request.all = option.name == "all"
@@ -308,7 +306,10 @@ def _state(word: str) -> Matcher:
 
 async def _answer(call: Call, controller: Controller, output: Output, request: Request) -> None:
     while True:
-        _print_once(call, controller, output, request)
+        if request.form is not None and not request.has("reservation"):
+            await _print_document(call, controller, output, request, request.form)
+        else:
+            _print_once(call, controller, output, request)
         await output.drain()
         if not request.iterate:
             return
@@ -345,6 +346,29 @@ def _print_once(call: Call, controller: Controller, output: Output, request: Req
     if not request.has("noheader"):
         output.write(layout.header + "\n")
     output.write("".join(layout.line(row) + "\n" for row in rows))
+
+
+async def _print_document(call: Call, controller: Controller, output: Output, request: Request, form: Wanted) -> None:
+    """``--json``, ``--yaml``: rows by the fields that would be printed, apart where nodes differ in what they have."""
+    machine = controller.machine
+    partitions = _partitions(call, controller, request)
+    known = views(machine, future=request.has("future"))
+    nodes = {name: view for name, view in known.items() if _passes(request, view)}
+    columns, table = _columns(request, [partition for _, partition in partitions], nodes)
+    used = [table[column.field] for column in columns if column.field in table]
+    rows = build_rows(
+        partitions,
+        nodes,
+        (*used, *ALIKE),
+        each_node=request.has("Node"),
+        exact=True,
+        empty=_shows_empty(request, used),
+        preempt_mode=machine.site.preempt_mode,
+        convert=False,
+    )
+    sort_rows(rows, request.sort or ("N" if request.has("Node") else "#P,-t"))
+    documents = (ROW.document(RowView(machine.site, row, known), form.version) for row in rows)
+    await print_rows(call, controller, output, form, "sinfo", documents)
 
 
 def _shows_empty(request: Request, used: Iterable[RowField]) -> bool:

@@ -21,7 +21,11 @@ from grammar.times import parse_duration
 from slurmk.commands import squeue_fields as fields
 from slurmk.commands.call import VERSION_TEXT, Call, Controller, Failure, Output
 from slurmk.commands.command_help import help_text
-from slurmk.commands.job_text import JobText, running_steps, today
+from slurmk.commands.documents.envelope import Wanted
+from slurmk.commands.documents.printing import form, list_order, print_jobs, print_rows, print_steps
+from slurmk.commands.documents.steps import StepView
+from slurmk.commands.documents.values import job_state
+from slurmk.commands.job_text import JobText, raw_array_id, running_steps, today
 from slurmk.model.job import BATCH_STEP, EXTERN_STEP, INTERACTIVE_STEP, Job
 from slurmk.model.states import FLAG_CODES, STATE_CODES, JobFlag, JobState
 
@@ -43,7 +47,7 @@ OPTIONS: tuple[Option, ...] = (
     Option(("hide",)),
     Option(("iterate",), "i", _VALUE),
     Option(("jobs",), "j", _MAYBE),
-    Option(("json",), argument=_MAYBE, status=Status.REFUSED, note="not yet"),
+    Option(("json",), argument=_MAYBE),
     Option(("licenses",), "L", _VALUE),
     Option(("local",), status=Status.ACCEPTED, note="there are no federations"),
     Option(("long",), "l"),
@@ -69,7 +73,7 @@ OPTIONS: tuple[Option, ...] = (
     Option(("users", "user"), "u", _VALUE),
     Option(("verbose",), "v"),
     Option(("version",), "V"),
-    Option(("yaml",), argument=_MAYBE, status=Status.REFUSED, note="not yet"),
+    Option(("yaml",), argument=_MAYBE),
 )
 
 ENVIRONMENT: dict[str, str] = {
@@ -180,6 +184,7 @@ class Request:
     long_format: str | None = None
     clusters: tuple[str, ...] = ()
     tasks_length: int | None = None
+    form: Wanted | None = None  # --json, --yaml
     options: dict[str, str] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
 
@@ -199,6 +204,7 @@ async def run(call: Call, controller: Controller, output: Output) -> int:
         if operands:
             raise Failure(f"squeue: error: Unrecognized option: {operands[0]}\n{USAGE}")
         request = read_request(call, controller, given)
+        request.form = form("squeue", given, output)
         return await _answer(call, controller, output, request)
     except Failure as failure:
         output.error(failure.text)
@@ -284,6 +290,8 @@ _WITH_ONLY_STATE = frozenset(
         "noheader",
         "verbose",
         "array",
+        "json",
+        "yaml",
     )
 )
 
@@ -387,9 +395,14 @@ def _user_id(word: str) -> int | None:
     if word.isascii() and word.isdigit() and len(word) <= 10:
         return int(word)
     try:
-        return pwd.getpwnam(word).pw_uid
+        found = pwd.getpwnam(word).pw_uid
     except (KeyError, ValueError):
         return None
+    return None if found == _NOBODY else found
+
+
+_NOBODY = 65534
+"""Who has no account; as a name, no user of Slurm's."""
 
 
 def _read_me(request: Request, value: str, call: Call, controller: Controller) -> None:
@@ -493,10 +506,6 @@ def _read_clusters(request: Request, value: str, call: Call, controller: Control
     request.clusters = (own,) if names else ()
 
 
-def _refuse(request: Request, value: str, call: Call, controller: Controller) -> None:
-    raise Failure("squeue: error: --json and --yaml are not part of slurmk yet\n")
-
-
 _READERS: dict[str, Callable[[Request, str, Call, Controller], None]] = {
     "accounts": _set_names("accounts"),
     "all": _set("show_all", True),
@@ -507,8 +516,6 @@ _READERS: dict[str, Callable[[Request, str, Call, Controller], None]] = {
     "hide": _set("show_all", False),
     "iterate": _read_iterate,
     "jobs": _read_jobs,
-    "json": _refuse,
-    "yaml": _refuse,
     "licenses": _set_names("licenses"),
     "long": _set("long", True),
     "me": _read_me,
@@ -560,6 +567,9 @@ async def _print_once(call: Call, controller: Controller, output: Output, reques
     )
     if request.jobs is not None and len(request.jobs) == 1 and not _exists(controller, request.jobs[0].job_id):
         raise Failure("slurm_load_jobs error: Invalid job id specified\n")
+    if request.form is not None:
+        await _print_documents(call, controller, output, request, request.form, text)
+        return
     for cluster in request.clusters:
         output.write(f"CLUSTER: {cluster}\n")
     if request.long or request.iterate or request.verbose:
@@ -580,9 +590,7 @@ async def _print_jobs(output: Output, request: Request, text: JobText, jobs: lis
     layout = _layout(output, request, fields.job_letters(text), fields.job_names(text), _default_format(request), "job")
     if request.header:
         output.write(layout.header + "\n")
-    chosen = [job for job in jobs if _wanted(request, text, job)]
-    if request.jobs is not None:
-        chosen = list(_named(request.jobs, chosen))
+    chosen = _chosen(request, text, jobs)
     _into_base_order(chosen)
     if request.priority:
         chosen = list(_by_partition(chosen))
@@ -594,6 +602,19 @@ async def _print_steps(output: Output, request: Request, text: JobText, jobs: li
     layout = _layout(output, request, fields.step_letters(text), fields.step_names(text), fields.STEPS, "job step")
     if request.header:
         output.write(layout.header + "\n")
+    rows = _step_rows(request, jobs)
+    rows.sort(key=lambda row: (row.job.partition, row.job.job_id, row.step.step_id))
+    await _print_rows(output, layout, rows)
+
+
+def _chosen(request: Request, text: JobText, jobs: Iterable[Job]) -> list[Job]:
+    """The jobs that pass all filters."""
+    chosen = [job for job in jobs if _wanted(request, text, job)]
+    return chosen if request.jobs is None else list(_named(request.jobs, chosen))
+
+
+def _step_rows(request: Request, jobs: Iterable[Job]) -> list[fields.StepRow]:
+    """The steps that pass all filters."""
     rows = [
         fields.StepRow(step, job)
         for job in jobs
@@ -603,8 +624,28 @@ async def _print_steps(output: Output, request: Request, text: JobText, jobs: li
     ]
     if request.steps is not None:
         rows = [row for row in rows if any(_is_step(name, row) for name in request.steps)]
-    rows.sort(key=lambda row: (row.job.partition, row.job.job_id, row.step.step_id))
-    await _print_rows(output, layout, rows)
+    return rows
+
+
+async def _print_documents(
+    call: Call, controller: Controller, output: Output, request: Request, form: Wanted, text: JobText
+) -> None:
+    """``--json``, ``--yaml``: formats and order do not count."""
+    jobs = list(_visible(call, controller, request))
+    if request.step_view:
+        steps = [StepView(row.step, row.job, text.site.cluster_name, text.now) for row in _step_rows(request, jobs)]
+        steps.sort(key=lambda view: (*list_order(view.job), view.step.step_id != BATCH_STEP, view.step.step_id))
+        await print_steps(call, controller, output, form, steps)
+        return
+    chosen = _chosen(request, text, jobs)
+    chosen.sort(key=list_order)
+    if request.only_state:
+        states = (
+            {"job_id": raw_array_id(job), "state": job_state(int(job.state), int(job.flags))} for job in _elements(chosen)
+        )
+        await print_rows(call, controller, output, form, "jobs", states)
+        return
+    await print_jobs(call, controller, output, form, text, chosen)
 
 
 async def _print_rows(output: Output, layout: Layout[T], rows: Iterable[T]) -> None:
@@ -797,7 +838,7 @@ def _sort_keys(output: Output, keys: str) -> Iterator[tuple[str, bool]]:
 def _steps_wanted(request: Request, job: Job) -> bool:
     if job.state not in (JobState.RUNNING, JobState.SUSPENDED):
         return False
-    if request.users is not None and job.credentials.user_id not in request.users:
+    if request.users and job.credentials.user_id not in request.users:
         return False
     if request.partitions is not None and job.partition not in request.partitions:
         return False

@@ -176,7 +176,7 @@ def job_names(text: JobText) -> dict[str, Field[Job]]:
         "delayboot": Field("DELAY_BOOT", lambda job: format_elapsed(job.request.delay_boot or 0)),
         "dependency": Field("DEPENDENCY", text.dependency),
         "derivedec": Field("DERIVED_EC", lambda job: exit_code_text(job.derived_exit_code)),
-        "eligibletime": Field("ELIGIBLE_TIME", lambda job: date_text(job.eligible_time if job.priority else 0, "N/A")),
+        "eligibletime": Field("ELIGIBLE_TIME", lambda job: date_text(text.eligible(job), "N/A")),
         "endtime": Field("END_TIME", text.end_time),
         "excnodes": Field("EXC_NODES", text.excluded_nodes),
         "exclusive": Field("EXCLUSIVE", text.exclusive),
@@ -268,7 +268,7 @@ def job_names(text: JobText) -> dict[str, Field[Job]]:
         "tres-per-task": Field("TRES_PER_TASK", lambda job: job.request.tres_per_task or "N/A"),
         "userid": Field("UID", lambda job: str(job.credentials.user_id)),
         "username": Field("USER", lambda job: job.credentials.user_name),
-        "wait4switch": Field("WAIT4SWITCH", lambda job: format_elapsed(job.request.wait_for_switch or 0)),
+        "wait4switch": Field("WAIT4SWITCH", lambda job: format_elapsed(text.switch_wait(job))),
         "wckey": Field("WCKEY", lambda job: job.request.wckey),
         "workdir": Field("WORK_DIR", lambda job: job.request.current_working_directory),
     }

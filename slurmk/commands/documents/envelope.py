@@ -68,7 +68,7 @@ def _notice(name: str, flag: str) -> str:
 
 
 def _unknown(value: str, *, yaml: bool) -> Unsupported:
-    kind = "yaml" if yaml else "json"
+    kind = "x-yaml" if yaml else "json"
     last = f"error: application/{kind} output not supported by data_parser/v0.0.{LATEST}"
     name = value.partition("+")[0]
     if not value:

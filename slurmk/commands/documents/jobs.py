@@ -12,7 +12,7 @@ from slurmk.commands.documents.values import INFINITY, UNSET, UNSET_FLOAT, Numbe
 from slurmk.commands.job_text import JobText, node_list
 from slurmk.commands.node_text import number_list
 from slurmk.model.configuration import billing
-from slurmk.model.job import GresShare, Job, NodeShare
+from slurmk.model.job import GresShare, Job, NodeShare, Step
 from slurmk.model.node import Node
 from slurmk.model.requested import cpu_count, task_count
 from slurmk.model.states import NO_VALUE, JobState
@@ -68,7 +68,7 @@ def _asks_memory(job: Job) -> bool:
 
 
 def _implies_nodes(job: Job) -> bool:
-    return job.request.maximum_nodes is None and bool(job.request.tasks or job.request.tasks_per_node)
+    return job.request.nodes is None and bool(job.request.tasks or job.request.tasks_per_node)
 
 
 FLAGS: tuple[tuple[str, int, Test], ...] = (
@@ -158,7 +158,7 @@ def _maximum_nodes(view: JobView) -> int:
         return 0
     if request.maximum_nodes or request.tasks:
         return request.maximum_nodes or request.tasks or 0
-    return 0 if request.cpus_per_task or request.tasks_per_core else 1
+    return 0 if request.cpus_per_task or request.cpus_per_tres or request.tasks_per_core else 1
 
 
 def _memory(per: str) -> Callable[[JobView], object]:
@@ -244,11 +244,6 @@ def _output(view: JobView) -> str:
     return view.text.output_pattern(view.job) if view.job.batch else ""
 
 
-def _pattern(get: Callable[[JobView], str], version: int) -> Callable[[JobView], object]:
-    """A file's pattern; version 42 has the file itself in its place."""
-    return get if version > 42 else _expanded(get)
-
-
 def _expanded(get: Callable[[JobView], str]) -> Callable[[JobView], object]:
     def value(view: JobView) -> str:
         pattern = get(view)
@@ -308,9 +303,9 @@ def _select_type(view: JobView, version: int) -> list[str]:
 def _on_node(view: JobView, index: int, share: NodeShare) -> dict[str, object]:
     job, node = view.job, view.text.machine.nodes.get(share.node)
     steps = [step for step in job.steps if step.state is JobState.RUNNING and step.step_id < NO_VALUE >> 1]
-    here = [step for step in steps if share.node in step.nodes]
-    used = min(share.cpus, sum(-(-step.cpus // len(step.nodes)) for step in here))
-    memory = min(share.memory, sum(step.memory // len(step.nodes) for step in here))
+    here = [_part(job, step, share) for step in steps if share.node in step.nodes]
+    used = min(share.cpus, sum(cpus for cpus, _ in here))
+    memory = min(share.memory, sum(memory for _, memory in here))
     return {
         "index": index,
         "name": share.node,
@@ -318,6 +313,15 @@ def _on_node(view: JobView, index: int, share: NodeShare) -> dict[str, object]:
         "memory": {"used": memory, "allocated": share.memory},
         "sockets": _sockets(node, share, used) if node else [],
     }
+
+
+def _part(job: Job, step: Step, share: NodeShare) -> tuple[int, int]:
+    """CPUs and memory of a step on one of its nodes: all that the job has there, or an equal part of the step's."""
+    assert job.allocation is not None
+    whole = [each for each in job.allocation.shares if each.node in step.nodes]
+    if step.cpus >= sum(each.cpus for each in whole):
+        return share.cpus, share.memory
+    return -(-step.cpus // len(step.nodes)), step.memory // len(step.nodes)
 
 
 def _sockets(node: Node, share: NodeShare, used: int) -> list[object]:
@@ -355,13 +359,22 @@ def _started(view: JobView) -> Number:
     return number(view.job.start_time if view.job.allocation else 0)
 
 
-def _eligible(view: JobView) -> Number:
-    return number(view.job.eligible_time if view.job.priority else 0)
+def _end(view: JobView) -> Number:
+    """When it ended or will; without a limit a year after its start."""
+    return number(view.job.start_time + _YEAR if view.text.never_ends(view.job) else view.text.end(view.job))
+
+
+_YEAR = 365 * 86400
+
+
+def _accrue(view: JobView) -> Number:
+    """Elements of an array show none."""
+    return number(view.job.accrue_time if view.job.array_task_id is None else 0)
 
 
 JOB: Shape[JobView] = Shape(
     Member("account", _text(lambda job: job.account)),
-    Member("accrue_time", _number(lambda job: job.accrue_time)),
+    Member("accrue_time", _accrue),
     Member("admin_comment", _text(lambda job: job.admin_comment or job.request.admin_comment)),
     Member("allocating_node", _text(lambda job: job.submit_host)),
     Member("array_job_id", _number(lambda job: job.array_job_id)),
@@ -397,8 +410,8 @@ JOB: Shape[JobView] = Shape(
     Member("delay_boot", _number(lambda job: job.request.delay_boot or 0)),
     Member("dependency", lambda view: view.text.dependency(view.job) or ""),
     Member("derived_exit_code", lambda view: exit_code(view.job.derived_exit_code)),
-    Member("eligible_time", _eligible),
-    Member("end_time", lambda view: number(view.text.end(view.job))),
+    Member("eligible_time", lambda view: number(view.text.eligible(view.job))),
+    Member("end_time", _end),
     Member("excluded_nodes", _asked("excluded_nodes")),
     Member("exit_code", lambda view: exit_code(view.job.exit_code)),
     Member("extra", _asked("extra")),
@@ -417,7 +430,7 @@ JOB: Shape[JobView] = Shape(
     *_by_version("job_resources", _resources),
     constant("job_size_str", []),
     Member("job_state", lambda view: job_state(int(view.job.state), int(view.job.flags))),
-    Member("last_sched_evaluation", _number(lambda job: job.last_schedule_evaluation)),
+    Member("last_sched_evaluation", _number(lambda job: job.last_schedule_evaluation or job.submit_time)),
     Member("licenses", _asked("licenses")),
     Member("licenses_allocated", lambda view: view.job.request.licenses or "" if view.job.allocation else "", since=43),
     Member("mail_type", _mail_type),
@@ -480,9 +493,12 @@ JOB: Shape[JobView] = Shape(
     Member("start_time", lambda view: number(view.text.start(view.job))),
     Member("state_description", _text(lambda job: job.state_description)),
     Member("state_reason", lambda view: view.job.reason.value),
-    *_by_version("standard_input", lambda version: _pattern(_input, version)),
-    *_by_version("standard_output", lambda version: _pattern(_output, version)),
-    *_by_version("standard_error", lambda version: _pattern(_error, version)),
+    Member("standard_error", _expanded(_error), until=42),
+    Member("standard_input", _expanded(_input), until=42),
+    Member("standard_output", _expanded(_output), until=42),
+    Member("standard_input", _input, since=43),
+    Member("standard_output", _output, since=43),
+    Member("standard_error", _error, since=43),
     Member("stdin_expanded", _expanded(_input), since=43),
     Member("stdout_expanded", _expanded(_output), since=43),
     Member("stderr_expanded", _expanded(_error), since=43),
@@ -503,7 +519,7 @@ JOB: Shape[JobView] = Shape(
     Member("tres_alloc_str", lambda view: view.text.allocated_tres(view.job) or ""),
     Member("user_id", lambda view: view.job.credentials.user_id),
     Member("user_name", _text(lambda job: job.credentials.user_name)),
-    Member("maximum_switch_wait_time", lambda view: view.job.request.wait_for_switch or 0),
+    Member("maximum_switch_wait_time", lambda view: view.text.switch_wait(view.job)),
     Member("wckey", _asked("wckey")),
     Member("current_working_directory", _asked("current_working_directory")),
 )

@@ -8,9 +8,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from grammar.arguments import Given
 from slurmk.commands.call import Call, Controller, Failure, Output
 from slurmk.commands.documents.envelope import PLUGINS, POSSIBLE, Asker, Unsupported, Wanted, surroundings, wanted
+from slurmk.commands.documents.jobs import JOB, JobView
+from slurmk.commands.documents.steps import NULL_WARNING, STEP, StepView
 from slurmk.commands.documents.text import complexly, json_pieces, json_text, yaml_text
-from slurmk.commands.documents.values import group_name
+from slurmk.commands.documents.values import group_name, number
+from slurmk.commands.job_text import JobText
 from slurmk.commands.node_text import user_name
+from slurmk.model.job import Job
+from slurmk.model.states import NO_VALUE
 
 PIECE = 100
 """Rows that are written before others are served."""
@@ -65,7 +70,7 @@ async def print_rows(
         documents = (complexly(row) for row in rows)
         rest = {key: complexly(value, key) for key, value in rest.items()}
     if asked.yaml:
-        everything = {name: list(documents), **rest}
+        everything = {name: await _listed(documents, output), **rest}
         output.write(await asyncio.to_thread(yaml_text, everything))
         return
     for position, piece in enumerate(json_pieces(name, documents, rest), 1):
@@ -85,3 +90,65 @@ async def print_object(
     assert isinstance(everything, dict)
     output.write(yaml_text(everything) if asked.yaml else json_text(everything) + "\n")
     await output.drain()
+
+
+async def _listed(documents: Iterable[object], output: Output) -> list[object]:
+    found = []
+    for position, document in enumerate(documents, 1):
+        found.append(document)
+        if position % PIECE == 0:
+            await output.drain()
+    return found
+
+
+# ------------------------------------------------------------------------------------------------ what several commands print
+
+
+def list_order(job: Job) -> tuple[int, int]:
+    """Jobs in the order of documents and of scontrol: elements of an array by number, those that wait last."""
+    return job.array_job_id or job.job_id, NO_VALUE if job.array_task_id is None else job.array_task_id
+
+
+async def print_jobs(
+    call: Call,
+    controller: Controller,
+    output: Output,
+    asked: Wanted,
+    text: JobText,
+    jobs: Iterable[Job],
+    *,
+    named: bool = False,
+) -> None:
+    """The document of these jobs. With ``named`` it is of one job, which has no time of an update, and no warning if there
+    is none."""
+    chosen = list(jobs)
+    missed = named and not chosen
+    now = int(controller.now())
+    await print_rows(
+        call,
+        controller,
+        output,
+        asked,
+        "jobs",
+        (JOB.document(JobView(text, job), asked.version) for job in chosen),
+        before={"last_backfill": number(0 if missed else now), "last_update": number(0 if named else now)},
+        warnings=() if chosen or missed else ("Zero jobs to dump",),
+    )
+
+
+async def print_steps(
+    call: Call, controller: Controller, output: Output, asked: Wanted, steps: Sequence[StepView], *, missed: bool = False
+) -> None:
+    """The document of these steps. ``missed``: of a job that is not there, which gets no time and no warning."""
+    warned = asked.version > 42 and not asked.complex
+    unnumbered = sum(view.job.array_task_id is None for view in steps) if warned else 0
+    await print_rows(
+        call,
+        controller,
+        output,
+        asked,
+        "steps",
+        (STEP.document(view, asked.version) for view in steps),
+        before={"last_update": number(0 if missed else int(controller.now()))},
+        warnings=[NULL_WARNING] * unnumbered if steps or missed else ["Zero steps to dump"],
+    )

@@ -9,6 +9,7 @@ from functools import lru_cache
 from grammar.arrays import parse_array
 from grammar.errors import GrammarError
 from grammar.hostlist import expand
+from grammar.patterns import PatternValues, expand_pattern
 from grammar.tres import parse_tres
 from slurmk.commands.documents.shape import VERSIONS, Member, Shape, constant, nested
 from slurmk.commands.documents.values import INFINITY, UNSET, exit_code, job_state, limit, number
@@ -233,6 +234,34 @@ def _step_of(column: str) -> Callable[[RecordView], object]:
     return lambda view: getattr(view.line.step, column)
 
 
+def _step_file(column: str, *, expanded: bool) -> Callable[[RecordView], object]:
+    """A file that srun was told of, its pattern filled in for the step's first task or not."""
+
+    def value(view: RecordView) -> str:
+        line, step = view.line, view.line.step
+        if step is None or step.step_id in STEP_NAMES:
+            return ""
+        pattern: str = getattr(step, column)
+        if not expanded or not pattern:
+            return pattern
+        job = line.job
+        values = PatternValues(
+            job_id=job.job_id,
+            array_job_id=job.array_job_id,
+            array_task_id=job.array_task_id,
+            job_name=job.job_name,
+            user_name=job.user_name,
+            step_id=str(step.step_id),
+            node_name=next(iter(_hosts(step.node_list)), ""),
+        )
+        try:
+            return expand_pattern(pattern, values)
+        except GrammarError:
+            return pattern
+
+    return value
+
+
 def _step_state(view: RecordView) -> list[str]:
     assert view.line.step is not None
     return job_state(view.line.step.state, 0)
@@ -297,12 +326,12 @@ STEP: Shape[RecordView] = Shape(
         "step",
         Member("id", _step_identity),
         Member("name", _step_of("step_name")),
-        Member("stderr", _step_of("standard_error"), since=43),
-        Member("stdin", _step_of("standard_input"), since=43),
-        Member("stdout", _step_of("standard_output"), since=43),
-        Member("stderr_expanded", _step_of("standard_error"), since=43),
-        Member("stdin_expanded", _step_of("standard_input"), since=43),
-        Member("stdout_expanded", _step_of("standard_output"), since=43),
+        Member("stderr", _step_file("standard_error", expanded=False), since=43),
+        Member("stdin", _step_file("standard_input", expanded=False), since=43),
+        Member("stdout", _step_file("standard_output", expanded=False), since=43),
+        Member("stderr_expanded", _step_file("standard_error", expanded=True), since=43),
+        Member("stdin_expanded", _step_file("standard_input", expanded=True), since=43),
+        Member("stdout_expanded", _step_file("standard_output", expanded=True), since=43),
     ),
     Member("submit_line", _step_of("submit_line"), since=45),
     nested("task", Member("distribution", lambda view: view.line.layout())),
@@ -431,7 +460,7 @@ RECORD: Shape[RecordView] = Shape(
     nested(
         "state",
         Member("current", lambda view: job_state(view.line.job.state, view.line.job.flags)),
-        Member("reason", lambda view: view.line.job.reason or "None"),
+        Member("reason", lambda view: view.line.reason()),
     ),
     *(Member("steps", _steps(version), version, version) for version in VERSIONS),
     Member("submit_line", _job("submit_line")),

@@ -13,24 +13,8 @@ from slurmk.commands.node_text import NodeView, gres_text
 from slurmk.commands.sinfo_rows import NAMES, Row, RowField, cpu_counts, node_counts
 from slurmk.model.site import Site
 
-ALIKE: tuple[RowField, ...] = tuple(
-    NAMES[name]
-    for name in (
-        "partitionname",
-        "features_act",
-        "features",
-        "gres",
-        "gresused",
-        "statelong",
-        "reason",
-        "timestamp",
-        "userlong",
-        "version",
-        "comment",
-        "extra",
-    )
-)
-"""What nodes of one row have in common."""
+ALIKE: tuple[RowField, ...] = (NAMES["features"], NAMES["gres"])
+"""What nodes of one row have in common besides their sizes and the fields that would be printed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +123,7 @@ ROW: Shape[RowView] = Shape(
         "reason",
         Member("description", _first(lambda view: view.node.reason, "")),
         Member("time", _first(lambda view: view.node.reason_time, 0)),
-        Member("user", _first(lambda view: reason_user(view.node), ""), until=44),
+        Member("user", _first(lambda view: reason_user(view.node), "root"), until=44),
     ),
     constant("reservation", ""),
     Member("reason_set_by_user", _first(lambda view: reason_user(view.node), ""), since=45),

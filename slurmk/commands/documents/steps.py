@@ -9,7 +9,7 @@ from grammar.errors import GrammarError
 from grammar.patterns import PatternValues, expand_pattern
 from grammar.tres import format_tres, parse_tres
 from slurmk.commands.documents.shape import Member, Shape, constant, nested
-from slurmk.commands.documents.values import INFINITY, UNSET, limit, number
+from slurmk.commands.documents.values import INFINITY, UNSET, Placeholder, limit, number
 from slurmk.commands.job_text import STEP_NAMES, node_list
 from slurmk.model.job import BATCH_STEP, EXTERN_STEP, INTERACTIVE_STEP, Job, Step
 from slurmk.model.states import NO_VALUE
@@ -58,6 +58,10 @@ def _running(view: StepView) -> object:
     return number(max(0, end - view.step.start_time) if view.step.start_time else 0)
 
 
+def _task(view: StepView) -> int:
+    return Placeholder(NO_VALUE) if view.job.array_task_id is None else view.job.array_task_id
+
+
 def _identity(view: StepView) -> str:
     name = STEP_NAMES.get(view.step.step_id, view.step.step_id)
     return f"{view.job.job_id}.{name}"
@@ -68,7 +72,7 @@ def _file(attribute: str) -> Callable[[StepView], object]:
 
     def value(view: StepView) -> str:
         pattern = getattr(view.step, attribute)
-        return step_file(view, pattern) if pattern else ""
+        return step_file(view, pattern) if pattern and not view.script else ""
 
     return value
 
@@ -97,7 +101,7 @@ STEP: Shape[StepView] = Shape(
     nested(
         "array",
         Member("job_id", lambda view: view.job.array_job_id),
-        Member("task_id", lambda view: NO_VALUE if view.job.array_task_id is None else view.job.array_task_id),
+        Member("task_id", _task),
     ),
     Member("cluster", lambda view: view.cluster),
     Member("container", lambda view: view.job.request.container or ""),
@@ -143,9 +147,9 @@ STEP: Shape[StepView] = Shape(
     Member("state", _of(lambda step: [step.state.name])),
     Member("sluid", lambda view: view.job.sluid, since=45),
     Member("id", _identity),
-    Member("stderr", _of(lambda step: step.standard_error), since=43),
-    Member("stdin", _of(lambda step: step.standard_input), since=43),
-    Member("stdout", _of(lambda step: step.standard_output), since=43),
+    Member("stderr", _unless_script(lambda view: view.step.standard_error, ""), since=43),
+    Member("stdin", _unless_script(lambda view: view.step.standard_input, ""), since=43),
+    Member("stdout", _unless_script(lambda view: view.step.standard_output, ""), since=43),
     Member("stdin_expanded", _file("standard_input"), since=43),
     Member("stdout_expanded", _file("standard_output"), since=43),
     Member("stderr_expanded", _file("standard_error"), since=43),

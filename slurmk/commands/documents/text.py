@@ -14,7 +14,7 @@ from itertools import chain
 
 import yaml
 
-from slurmk.commands.documents.values import INFINITY, Number, Retired, RetiredNumber
+from slurmk.commands.documents.values import INFINITY, Number, Placeholder, Retired, RetiredNumber
 
 EMPTY_STAYS = frozenset(
     "stdin_expanded stdout_expanded stderr_expanded owner reason_set_by_user kill_request_user user".split()  # noqa: SIM905
@@ -38,7 +38,7 @@ def complexly(value: object, name: str = "") -> object:
         return simple(value)
     if isinstance(value, dict):
         return {key: complexly(member, key) for key, member in value.items()}
-    if isinstance(value, Retired | RetiredNumber) or (value == "" and name not in EMPTY_STAYS):
+    if isinstance(value, Retired | RetiredNumber | Placeholder) or (value == "" and name not in EMPTY_STAYS):
         return None
     if isinstance(value, list):
         return [complexly(member, name) for member in value]
@@ -51,7 +51,7 @@ def plainly(value: object) -> object:
         return {key: plainly(member) for key, member in value.items()}
     if isinstance(value, list):
         return [plainly(member) for member in value]
-    if isinstance(value, RetiredNumber):
+    if isinstance(value, RetiredNumber | Placeholder):
         return int(value)
     return clean(value) if isinstance(value, str) else value
 

@@ -21,6 +21,10 @@ class RetiredNumber(int):
     """The same for a number: 0, or nothing."""
 
 
+class Placeholder(int):
+    """A number in the place of one that is not there: NO_VAL, or nothing."""
+
+
 UNSET = Number({"set": False, "infinite": False, "number": 0})
 UNSET_FLOAT = Number({"set": False, "infinite": False, "number": 0.0})
 INFINITY = Number({"set": False, "infinite": True, "number": 0})
