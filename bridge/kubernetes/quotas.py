@@ -54,9 +54,6 @@ log = logging.getLogger(__name__)
 GATHER = 0.05
 """Seconds for which changes are gathered."""
 
-REPEAT = 30.0
-"""Seconds after which everything is told again, for a controller that went back to its saved state."""
-
 WATCHED: Mapping[QueueSystem, tuple[Resource, ...]] = {
     QueueSystem.NONE: (),
     QueueSystem.KUEUE: (
@@ -91,8 +88,8 @@ class QuotaWatch:
         self._tasks: dict[tuple[Resource, str], asyncio.Task[None]] = {}
         self._watches: dict[tuple[Resource, str], Watch] = {}
         self._flushing: asyncio.TimerHandle | None = None
-        self._repeating: asyncio.Task[None] | None = None
         self._told: tuple[Quota, ...] | None = None
+        self._supply: Supply | None = None
 
     async def begin(self) -> None:
         """Read what there is, and go on watching."""
@@ -102,16 +99,14 @@ class QuotaWatch:
         """Tell ``report`` of quotas, now and whenever they change."""
         self._report = report
         self._flush()
-        self._repeating = asyncio.get_running_loop().create_task(self._repeat())
 
     async def stop(self) -> None:
         """End the watches."""
         if self._flushing is not None:
             self._flushing.cancel()
-        tasks = [*self._tasks.values(), *([self._repeating] if self._repeating else [])]
-        for task in tasks:
+        for task in self._tasks.values():
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
     def changed(self) -> None:
         """The site, its nodes or slurmk.yaml changed."""
@@ -119,6 +114,7 @@ class QuotaWatch:
             if (resource, namespace) not in self._tasks:
                 task = asyncio.get_running_loop().create_task(self._watch(resource, namespace))
                 task.add_done_callback(lambda done: done.cancelled() or done.exception())
+        self._supply = None
         self._touch()
 
     def status(self) -> list[str]:
@@ -209,12 +205,6 @@ class QuotaWatch:
             self._told = quotas
             self._report(QuotasChanged(time.time(), quotas))
 
-    async def _repeat(self) -> None:
-        while True:
-            await asyncio.sleep(REPEAT)
-            self._told = None
-            self._touch()
-
     # ---------------------------------------------------------------- quotas
 
     def quotas(self) -> tuple[Quota, ...]:
@@ -222,7 +212,7 @@ class QuotaWatch:
         settings, site, nodes = self._view()
         pods = self._pods(settings, site)
         accounts = read_accounts(settings)
-        supply = supply_of(site.partitions, nodes, settings.gres)
+        supply = self._supply = self._supply or supply_of(site.partitions, nodes, settings.gres)
         milli = {name: _milli(each.cpu_request) for name, each in pods.items()}
         return (
             *limits_as_quotas(accounts),

@@ -38,6 +38,7 @@ COMMANDS = {
     "status": "say how the cluster is",
     "env": "print what to eval to have sbatch, squeue and the others on PATH",
     "shell": "open a shell that has them on PATH; starts a cluster if none answers",
+    "queues": "on Kubernetes: show (diff), make (apply) or delete the queues of Kueue and Volcano for accounts and QOS",
 }
 
 READY = """slurmk {version}: the cluster in {directory} is up
@@ -78,6 +79,8 @@ def run(arguments: "List[str]") -> int:
         return status(directory)
     if options.command == "env":
         return environment(directory)
+    if options.command == "queues":
+        return queues(directory, options.action, options.force)
     return shell(directory, controller_options(options))
 
 
@@ -110,6 +113,9 @@ def parser() -> argparse.ArgumentParser:
             command.add_argument("--detach", action="store_true", help="go to the background once the cluster answers")
         if name == "down":
             command.add_argument("--jobs", action="store_true", help="cancel the running jobs too")
+        if name == "queues":
+            command.add_argument("action", choices=("diff", "apply", "delete"))
+            command.add_argument("--force", action="store_true", help="also change fields that others have set differently")
     return top
 
 
@@ -270,6 +276,14 @@ def status(directory: Path) -> int:
     code = tell(answer)
     print("directory: %s" % directory)
     return code
+
+
+def queues(directory: Path, action: str, force: bool) -> int:
+    """Show, make or delete the queues."""
+    answer = ask(directory, [b"queues", os.fsencode(action)] + ([b"--force"] if force else []))
+    if answer is None:
+        return complain("no cluster is up in %s" % directory)
+    return tell(answer)
 
 
 def down(directory: Path, end_jobs: bool) -> int:

@@ -132,6 +132,10 @@ class Controller(Protocol):
         """Read the configuration again and go by it. Returns what stands against it (nothing has changed then), or ""."""
         ...
 
+    async def queues(self, action: str, *, force: bool) -> tuple[str, int]:
+        """Compare (``diff``), make (``apply``) or ``delete`` the queue system's objects: the text and the exit code."""
+        ...
+
     def surroundings(self) -> Sequence[str]:
         """Lines about what the jobs run on, for a person to read."""
         ...

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Protocol
 
 from accounting.store import Store
-from bridge.launcher import JobFiles, Launcher
+from bridge.launcher import JobFiles, Launcher, Report
 from grammar.errors import GrammarError
 from slurmk.commands.call import Call, Output
 from slurmk.commands.dispatch import dispatch
@@ -30,6 +30,7 @@ from slurmk.core.events import (
     Kill,
     NodeChanged,
     Planned,
+    QuotasChanged,
     Reconfigure,
     SiteChanged,
     Submission,
@@ -37,6 +38,7 @@ from slurmk.core.events import (
     Tick,
 )
 from slurmk.core.machine import Machine
+from slurmk.core.priority import Directory
 from slurmk.daemon.committed import Committed
 from slurmk.daemon.committer import Committer
 from slurmk.daemon.connection import Doorkeeper, listen
@@ -48,6 +50,7 @@ from slurmk.daemon.planning import Planning
 from slurmk.daemon.timers import Timers
 from slurmk.model.job import Job
 from slurmk.model.node import Node
+from slurmk.model.quotas import Quota
 from slurmk.model.site import Site
 from slurmk.model.states import JobFlag
 from slurmk.planner.plan import will_run
@@ -79,6 +82,26 @@ class EmbeddedLauncher(Launcher, Protocol):
         ...
 
 
+class QueueSystems(Protocol):
+    """What holds jobs to quotas beside the nodes, and the objects that stand for accounts there."""
+
+    def start(self, report: Report) -> None:
+        """Tell ``report`` of quotas, now and whenever they change."""
+        ...
+
+    def changed(self) -> None:
+        """The site or its nodes changed."""
+        ...
+
+    def directory(self) -> Directory:
+        """The accounts and QOS that there are."""
+        ...
+
+    async def act(self, action: str, *, force: bool) -> tuple[str, int]:
+        """Carry out ``slurmk queues``: the text and the exit code."""
+        ...
+
+
 class Daemon:
     """One controller and its cluster, with its state in ``directory``. Implements ``call.Controller``."""
 
@@ -92,6 +115,7 @@ class Daemon:
         *,
         remote: socket.socket | None = None,
         surroundings: Callable[[], Sequence[str]] = tuple,
+        queues: QueueSystems | None = None,
     ) -> None:
         """``remote`` is a bound TCP socket where stepds call that are elsewhere; ``surroundings`` are lines for
         ``slurmk status`` about what the jobs run on."""
@@ -104,6 +128,8 @@ class Daemon:
         self.launcher = launcher
         self._remote = remote
         self._surroundings = surroundings
+        self._queues = queues
+        self._quotas: tuple[Quota, ...] = ()
         self._seen: dict[str, Node] = {}
         self._waiting: dict[int, list[asyncio.Future[Job | None]]] = {}
         self._stopping = asyncio.Event()
@@ -184,6 +210,11 @@ class Daemon:
     def surroundings(self) -> Sequence[str]:
         return self._surroundings()
 
+    async def queues(self, action: str, *, force: bool) -> tuple[str, int]:
+        if self._queues is None:
+            return "slurmk: error: this cluster is not on Kubernetes, so it has no queues\n", 2
+        return await self._queues.act(action, force=force)
+
     def shutdown(self, *, end_jobs: bool) -> None:
         self._end_jobs = self._end_jobs or end_jobs
         self._stopping.set()
@@ -233,6 +264,8 @@ class Daemon:
         """Learn of the nodes, take up what still runs, finish what a crash left undone."""
         for node in await self.launcher.start(self._report):
             self._report(NodeChanged(self.now(), node))
+        if self._queues is not None:
+            self._queues.start(self._report)
         holding = self.machine.holding()
         never_launched = await self.launcher.recover(holding)
         for job in holding:
@@ -297,23 +330,38 @@ class Daemon:
         """What the launcher saw. What it would not tell again of the nodes is kept for a machine that is built anew."""
         match event:
             case NodeChanged(node=node, removed=removed):
+                before = self._seen.get(node.name)
                 self._seen[node.name] = node
                 if removed:
                     del self._seen[node.name]
+                if (
+                    removed
+                    or before is None
+                    or (before.cpus, before.memory, before.gres) != (node.cpus, node.memory, node.gres)
+                ):
+                    self._tell_queues()
             case SiteChanged(site=site):
                 self._site = self._store.site = site
                 self._seen = {node.name: self._seen.get(node.name, node) for node in site.nodes}
+                self._tell_queues()
+            case QuotasChanged(quotas=quotas):
+                self._quotas = quotas
             case _:
                 pass
         return self.engine.report(event)
 
+    def _tell_queues(self) -> None:
+        if self._queues is not None:
+            self._queues.changed()
+
     def _build(self, committed: Committed) -> tuple[Machine, list[Effect]]:
-        machine = Machine(self._site)
+        machine = Machine(self._site, users=self._queues.directory() if self._queues is not None else None)
         effects = machine.restore(
             committed.jobs.values(), committed.nodes.values(), committed.partitions.values(), committed.next_job_id
         )
         for node in self._seen.values():
             effects += machine.handle(NodeChanged(self.now(), node))
+        effects += machine.handle(QuotasChanged(self.now(), self._quotas))
         return machine, effects
 
     def _snapshot(self) -> Snapshot | None:

@@ -100,28 +100,40 @@ def _end(why: str) -> NoReturn:
 
 
 async def _serve(place: Place, api: Api, settings: Settings, configured: Site | None) -> int:
-    from bridge.kubernetes.settings_file import pods_of
-
     from bridge.kubernetes.cluster import Cluster
     from bridge.kubernetes.launcher import KubernetesLauncher
     from bridge.kubernetes.queues.jobs import JobQueues
+    from bridge.kubernetes.settings_file import pods_of
     from slurmk.daemon.controller import Daemon
+    from slurmk.daemon.queues import Queues
 
     remote = listen_remotely(settings.listen, place.directory / "state" / "port")
     cluster = Cluster(api, settings, configured)
+    queues = Queues(api, cluster, pods_of)
     try:
         await cluster.begin()
+        await queues.begin()
         site = cluster.site
         store = Store(place.database, site)
         await asyncio.to_thread(store.open)
-        queues = JobQueues(lambda: cluster.site, pods_of)
+        borne = JobQueues(lambda: cluster.site, pods_of)
         address = await _address(settings, api, remote)
-        launcher = KubernetesLauncher(api, cluster, site, place.directory, address, queues.pods_of, queues.labels)
+        launcher = KubernetesLauncher(api, cluster, site, place.directory, address, borne.pods_of, borne.labels)
         reading = _Rereading(place, cluster)
-        await Daemon(place.directory, site, store, launcher, reading.site, remote=remote, surroundings=cluster.status).run()
+        await Daemon(
+            place.directory,
+            site,
+            store,
+            launcher,
+            reading.site,
+            remote=remote,
+            surroundings=lambda: [*cluster.status(), *queues.status()],
+            queues=queues,
+        ).run()
     except StoreError as error:
         raise Unusable(f"the database cannot be used: {error}") from None
     finally:
+        await queues.stop()
         await cluster.stop()
     return 0
 
@@ -144,9 +156,8 @@ class _Rereading:
 
 def _read(place: Place) -> tuple[Settings, Site | None]:
     """slurmk.yaml and slurm.conf. Raises Unusable or OSError."""
-    from bridge.kubernetes.settings_file import load_settings
-
     from bridge.kubernetes.settings import Settings
+    from bridge.kubernetes.settings_file import load_settings
 
     path = place.settings
     if path is None and place.configuration is not None and (place.configuration / SETTINGS).is_file():

@@ -85,6 +85,8 @@ class FakeController:
         self.stopped: bool | None = None
         self.fault = ""
         self.events: list[Event] = []
+        self.queue_calls: list[tuple[str, bool]] = []
+        self.queue_answer = ("", 0)
 
     def now(self) -> float:
         return self.time
@@ -100,6 +102,10 @@ class FakeController:
         await asyncio.sleep(0)
         self.start_all()
         return self.machine.jobs.get(job_id)
+
+    async def queues(self, action: str, *, force: bool) -> tuple[str, int]:
+        self.queue_calls.append((action, force))
+        return self.queue_answer
 
     async def plan_for(self, event: Event) -> object:
         raise NotImplementedError
