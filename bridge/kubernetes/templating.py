@@ -7,9 +7,10 @@ an error, not an empty text.
 
 from __future__ import annotations
 
+import functools
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,8 +53,10 @@ class Templates:
             keep_trailing_newline=True,
             auto_reload=False,
         )
-        self._environment.filters["json"] = self._environment.filters["tojson"] = as_json
+        self._environment.filters["json"] = self._environment.filters["tojson"] = self._filter()
         self._environment.policies["json.dumps_function"] = None
+        self._marked: list[str] | None = None  # values, as JSON, that stand as marks in the text now being made
+        self._unmarkable: set[str] = set()
 
     def unknown(self) -> Sequence[str]:
         """Files in the site's folder that replace nothing."""
@@ -63,17 +66,97 @@ class Templates:
         return sorted(path.name for path in Path(self.folder).iterdir() if path.name.endswith(".j2") and path.name not in ours)
 
     def render(self, name: str, /, **values: Any) -> list[Manifest]:
-        """The objects that the template ``name`` (without suffix) gives, in their order. Raises TemplateError."""
+        """The objects that the template ``name`` (without suffix) gives, in their order. Raises TemplateError.
+
+        Reading YAML is slow. So values first stand as marks in the text, which is then the same for most jobs, is read
+        once, and gets the values put in afterwards. Where a template does more with a value's text than to write it as
+        one whole value, that is noticed, and its text is made and read in full.
+        """
+        if name not in self._unmarkable:
+            marked: list[str] = []
+            self._marked = marked
+            try:
+                text, source = self._text(name, values)
+            finally:
+                self._marked = None
+            put = _Marks(marked)
+            found = [put.into(document) for document in _remembered(text, source)] if _is_yaml(text, source) else []
+            if put.complete:
+                return found
+            self._unmarkable.add(name)
+        return [document for document in _documents(*self._text(name, values)) if document is not None]
+
+    def _filter(self) -> Callable[[jinja2.runtime.Context, Any], str]:
+        @jinja2.pass_context  # else it would be called once for all where its value is constant
+        def write(context: jinja2.runtime.Context, value: Any) -> str:
+            return self._json(value)
+
+        return write
+
+    def _json(self, value: Any) -> str:
+        written = as_json(value)
+        if self._marked is None:
+            return written
+        self._marked.append(written)
+        return f'"{MARK}{len(self._marked) - 1}{MARK}"'
+
+    def _text(self, name: str, values: dict[str, Any]) -> tuple[str, str]:
+        """What the template gives, and which file it is."""
         try:
             template = self._environment.get_template(name + SUFFIX)
-            text = template.render(values)
+            return template.render(values), template.filename or name
         except jinja2.TemplateSyntaxError as error:
             raise TemplateError(f"{error.filename or name + SUFFIX}:{error.lineno}: {error.message}") from None
         except jinja2.TemplateNotFound as error:
             raise TemplateError(f"there is no template {error.name}") from None
         except Exception as error:  # whatever an expression of a site's template does
             raise TemplateError(f"{_place(error, name)}: {error}") from None
-        return [document for document in _documents(text, template.filename or name) if document is not None]
+
+
+class _Marks:
+    """Puts values, given as JSON, in the places of their marks."""
+
+    def __init__(self, values: Sequence[str]) -> None:
+        self._values = values
+        self._used: set[int] = set()
+
+    @property
+    def complete(self) -> bool:
+        """True when every mark was found where a value can be."""
+        return len(self._used) == len(self._values)
+
+    def into(self, document: Any) -> Any:
+        """A copy of the document with its values."""
+        if isinstance(document, dict):
+            return {key: self.into(value) for key, value in document.items()}
+        if isinstance(document, list):
+            return [self.into(value) for value in document]
+        if isinstance(document, str) and document.startswith(MARK) and document.endswith(MARK):
+            number = document.removeprefix(MARK).removesuffix(MARK)
+            if number.isdecimal() and int(number) < len(self._values):
+                self._used.add(int(number))
+                return json.loads(self._values[int(number)])
+        return document
+
+
+MARK = "\ue000vAlue"
+"""Stands on both sides of the number of a value that comes later: a character of no language, and letters that no change of
+case leaves as they are."""
+
+
+def _is_yaml(text: str, name: str) -> bool:
+    """False for what only its values make YAML, if anything does: the text in full then tells what is wrong."""
+    try:
+        _remembered(text, name)
+    except TemplateError:
+        return False
+    return True
+
+
+@functools.lru_cache(maxsize=512)
+def _remembered(text: str, name: str) -> tuple[Any, ...]:
+    """The documents of a text that often comes again; not to be changed."""
+    return tuple(document for document in _documents(text, name) if document is not None)
 
 
 def as_json(value: Any) -> str:
