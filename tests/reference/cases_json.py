@@ -27,7 +27,7 @@ JOB = (
     *ALWAYS,
     *blank(*UNLIKE, "scheduled_nodes", "srun", "latency", "running"),
 )
-RUNNING_JOB = (*JOB, *blank("flags"))
+RUNNING_JOB = (*JOB, *blank("flags", "accrue_time"))
 NODE = (
     *ALWAYS,
     *blank("cpu_load", "free_mem", "load", "last_busy", "slurmd_start_time", "boot_time", "latency"),
@@ -109,7 +109,7 @@ RUNNING = (
     "sbatch -J wide -w n3,n4 -n 4 -t 5 --gres=gpu:1 -o out-%j job.sh",
     "sbatch -J whole -w n5 --exclusive -t 0 -p cpu --wrap 'sleep 120'",
     "sbatch -J ends -w n6 -W --wrap 'exit 3'",
-    "sbatch -J killed -w n6 -W --wrap 'kill -USR1 $$'",
+    "sbatch -J killed -w n7 -W --wrap 'kill -USR1 $$'",
     "sbatch -J element -w n6 -a 4 --mem=100 --wrap 'sleep 120'",
 )
 RUNS = "[ $(squeue -h -t R -n wide,whole,element | wc -l) = 3 ] && squeue -h -s | grep -q long"
@@ -185,7 +185,6 @@ _RUNNING = (
     "squeue --json{} -t all -j{2}",
     "squeue --json{} -t all -j{3}",
     "squeue --json{} -s",
-    "squeue --json{} -s -j{1}",
     "scontrol --json{} show job {0}",
     "scontrol --json{} show job {3}",
     "scontrol --json{} show step {0}",

@@ -367,14 +367,9 @@ def _end(view: JobView) -> Number:
 _YEAR = 365 * 86400
 
 
-def _accrue(view: JobView) -> Number:
-    """Elements of an array show none."""
-    return number(view.job.accrue_time if view.job.array_task_id is None else 0)
-
-
 JOB: Shape[JobView] = Shape(
     Member("account", _text(lambda job: job.account)),
-    Member("accrue_time", _accrue),
+    Member("accrue_time", _number(lambda job: job.accrue_time)),
     Member("admin_comment", _text(lambda job: job.admin_comment or job.request.admin_comment)),
     Member("allocating_node", _text(lambda job: job.submit_host)),
     Member("array_job_id", _number(lambda job: job.array_job_id)),
