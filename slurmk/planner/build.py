@@ -67,6 +67,7 @@ class SnapshotCache:
     partition_rows: tuple[PartitionRow, ...] = ()
     rows: dict[int, tuple[Job, PendingRow]] = field(default_factory=dict)
     demands: dict[Demand, Demand] = field(default_factory=dict)
+    running: dict[int, tuple[Job, RunningRow]] = field(default_factory=dict)
 
 
 def build_snapshot(
@@ -98,7 +99,7 @@ def build_snapshot(
         nodes=cache.table,
         partitions=cache.partition_rows,
         pending=_pending_rows(pending, partitions, site, cache),
-        running=tuple(running_row(job, now, site) for job in running if job.allocation is not None),
+        running=_running_rows(running, now, site, cache),
         reservations=reservations,
         licenses=dict(site.licenses),
         quotas=quotas,
@@ -244,6 +245,19 @@ def _limit(value: int | None) -> int | None:
 
 
 # ------------------------------------------------------------------------------------------------------- jobs
+
+
+def _running_rows(running: Iterable[Job], now: int, site: Site, cache: SnapshotCache) -> tuple[RunningRow, ...]:
+    """One for each job that holds something; that of a job that is the same value as before is kept while its end is ahead."""
+    before, cache.running = cache.running, {}
+    for job in running:
+        known = before.get(job.job_id)
+        if known is None or known[0] is not job or known[1].end_time <= now + LATE:
+            if job.allocation is None:
+                continue
+            known = job, running_row(job, now, site)
+        cache.running[job.job_id] = known
+    return tuple(row for _, row in cache.running.values())
 
 
 def running_row(job: Job, now: int, site: Site) -> RunningRow:
