@@ -71,7 +71,6 @@ class PodSettings:
     annotations: Mapping[str, str] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
     pod: Mapping[str, Any] = field(default_factory=dict)  # merged into the pod's spec
-    training_runtime: str = "slurmk"
     cpu_request: str = "1"  # what one Slurm CPU asks for
     keep_finished: int = 0  # seconds that finished workloads stay
     admission_timeout: float = 30.0  # seconds after which a job that is not admitted or bound goes back to waiting

@@ -280,7 +280,6 @@ POD_KEYS: Mapping[str, Schema] = {
     "annotations": texts("More annotations for the jobs' objects.", "label-key"),
     "environment": texts("More environment variables for the jobs; what the job itself brings wins.", "variable"),
     "pod": anything("Anything else for the pods' `spec`, merged into it key by key."),
-    "trainingRuntime": text("The ClusterTrainingRuntime of kind `trainjob`.", "subdomain"),
     "cpuRequest": {
         "type": ["string", "number"],
         "format": "quantity",
