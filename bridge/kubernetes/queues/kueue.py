@@ -11,6 +11,9 @@ Kueue keeps quotas by flavor, so a limit over several partitions is there in eac
 
 Kueue chooses a flavor for a job by node selector and taints. A job bears the labels of its partition as node selector. Where
 another partition's labels would match too, that one's flavor has a taint which only its own jobs tolerate; no node has it.
+
+The flavors do not refer to the Topology. Kueue would then place every job a second time, among nodes that it takes to be alike,
+where the planner has chosen each pod's node already; a job of several nodes would never be admitted. It is there for others.
 """
 
 from __future__ import annotations
@@ -185,14 +188,7 @@ class _Made:
                 spec["nodeLabels"] = dict(flavor.node_labels)
             if flavor.tainted:
                 spec["nodeTaints"] = [taint_of(partition)]
-            if self.has_topology:
-                spec["topologyName"] = object_name(self.cluster)
             yield self._object(KUEUE_RESOURCE_FLAVOR, flavor.name, {"spec": spec})
-
-    @property
-    def has_topology(self) -> bool:
-        """Flavors of one ClusterQueue should all have a topology or none, and need a label for it."""
-        return bool(self.settings.switches) and all(flavor.node_labels for flavor in self.flavors.values())
 
     def priority_class(self, qos: Qos) -> Manifest:
         body = {"value": qos.priority, "description": f"QOS {qos.name}"}
