@@ -52,11 +52,32 @@ class SettingsError(GrammarError):
 def load_settings(text: str, name: str) -> Settings:
     """What a file says, over the defaults. ``name`` is its path: other files that it names are relative to its folder. Raises
     SettingsError."""
-    document = _Document(text, name)
+    return SettingsFile(text, name).settings
+
+
+class SettingsFile:
+    """A file that was read: its ``settings``, and where in it they are said. Raises SettingsError."""
+
+    def __init__(self, text: str, name: str) -> None:
+        self._document = _Document(text, name)
+        self.settings = _checked(self._document)
+
+    def place(self, *path: str | int) -> str:
+        """``FILE:LINE: KEY: `` of what is at ``path``, or what is around it."""
+        return f"{self._document.name}:{self._document.line(path)}: {_dotted(path)}"
+
+    def pods_place(self, partition: str, *path: str | int) -> str:
+        """The same for what is said of a partition's pods, there or for the site. ``partition`` is empty for the site."""
+        own: Path = ("partitions", partition, "pods", *path)
+        return self.place(*own) if partition and self._document.says(own) else self.place("pods", *path)
+
+
+def _checked(document: _Document) -> Settings:
+    """The settings that a file is; raises SettingsError."""
     found = _without_nulls(document.value)
     _refuse(document, _schema_mistakes(found))
     _refuse(document, _other_mistakes(found))
-    settings = _settings(found, os.path.dirname(os.path.abspath(name)))
+    settings = _settings(found, os.path.dirname(os.path.abspath(document.name)))
     try:
         read_accounts(settings)
     except GrammarError as error:
@@ -125,6 +146,10 @@ class _Document:
             raise SettingsError(f"{name}:{line}: a character that YAML does not take") from None
         if not isinstance(self.value, dict):
             raise SettingsError(f"{name}:1: expected keys and values, not {_shown(self.value)}")
+
+    def says(self, path: Path) -> bool:
+        """True when the file says something there."""
+        return path in self._lines
 
     def line(self, path: Path) -> int:
         """The line of a part, or of the nearest thing around it."""

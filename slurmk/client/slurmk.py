@@ -39,6 +39,7 @@ COMMANDS = {
     "env": "print what to eval to have sbatch, squeue and the others on PATH",
     "shell": "open a shell that has them on PATH; starts a cluster if none answers",
     "queues": "on Kubernetes: show (diff), make (apply) or delete the queues of Kueue and Volcano for accounts and QOS",
+    "config": "check configuration files, and whether the Kubernetes cluster has what they name; starts nothing",
 }
 
 READY = """slurmk {version}: the cluster in {directory} is up
@@ -70,6 +71,8 @@ def main() -> None:
 def run(arguments: "List[str]") -> int:
     """Do what the arguments say; gives the exit code."""
     options = parser().parse_args(arguments)
+    if options.command == "config":
+        return check(options)
     directory = Path(os.path.abspath(options.dir or os.environ.get("SLURMK_DIR") or default_directory()))
     if options.command == "up":
         return up(directory, controller_options(options), options.detach)
@@ -93,13 +96,17 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, text in COMMANDS.items():
         command = commands.add_parser(name, help=text, description=text, allow_abbrev=False)
-        command.add_argument(
-            "--dir", help="where the cluster's state lives (default: $SLURMK_DIR, else %s)" % default_directory()
-        )
-        if name in ("up", "shell"):
+        if name != "config":
+            command.add_argument(
+                "--dir", help="where the cluster's state lives (default: $SLURMK_DIR, else %s)" % default_directory()
+            )
+        if name == "config":
+            command.add_argument("action", choices=("check",))
+            command.add_argument("--offline", action="store_true", help="with --kubernetes: do not ask the cluster")
+        if name in ("up", "shell", "config"):
             command.add_argument("--conf", metavar="DIR", help="read slurm.conf, gres.conf and topology.conf there")
-            command.add_argument("--nodes", type=positive, metavar="N", help="without --conf: pretend N nodes (default: 4)")
-            command.add_argument("--database", metavar="URL", help="postgresql://... instead of SQLite below --dir")
+            command.add_argument("--kubeconfig", metavar="FILE", help="with --kubernetes: instead of $KUBECONFIG")
+            command.add_argument("--context", metavar="NAME", help="with --kubernetes: instead of the kubeconfig's current one")
             command.add_argument(
                 "--kubernetes",
                 nargs="?",
@@ -107,8 +114,9 @@ def parser() -> argparse.ArgumentParser:
                 metavar="FILE",
                 help="run jobs on a Kubernetes cluster, as FILE says (default: slurmk.yaml of --conf, if there is one)",
             )
-            command.add_argument("--kubeconfig", metavar="FILE", help="with --kubernetes: instead of $KUBECONFIG")
-            command.add_argument("--context", metavar="NAME", help="with --kubernetes: instead of the kubeconfig's current one")
+        if name in ("up", "shell"):
+            command.add_argument("--nodes", type=positive, metavar="N", help="without --conf: pretend N nodes (default: 4)")
+            command.add_argument("--database", metavar="URL", help="postgresql://... instead of SQLite below --dir")
         if name == "up":
             command.add_argument("--detach", action="store_true", help="go to the background once the cluster answers")
         if name == "down":
@@ -155,6 +163,18 @@ def controller_options(options: argparse.Namespace) -> "List[str]":
     if options.database:
         given += ["--database", options.database]
     return given
+
+
+def check(options: argparse.Namespace) -> int:
+    """Have configuration files checked, by a process that may import what it takes; gives the exit code."""
+    check_installation()
+    given = ["--offline"] if options.offline else []
+    for name in ("conf", "kubeconfig", "context"):
+        if getattr(options, name):
+            given += ["--" + name, getattr(options, name)]
+    if options.kubernetes is not None:
+        given += ["--kubernetes", options.kubernetes]
+    return subprocess.call([sys.executable, "-P", "-m", "slurmk.daemon.check", *given])
 
 
 # ------------------------------------------------------------------- up

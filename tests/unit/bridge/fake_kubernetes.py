@@ -47,6 +47,8 @@ class FakeKubernetes:
         self.faults: list[Fault] = []
         self.requests: list[str] = []
         self.token = "token-1"
+        self.missing = {"kueue.x-k8s.io/v1beta2"}  # APIs that are not served
+        self.forbidden: set[tuple[str, str]] = set()  # verb and plural
         self.changed = asyncio.Event()
         self.streams: list[web.Request] = []
         self.port = 0
@@ -118,6 +120,9 @@ class FakeKubernetes:
             return status(401, "Unauthorized", "Unauthorized")
         if request.path == "/version":
             return web.json_response({"gitVersion": "v1.37.2"})
+        if request.path.endswith("/selfsubjectaccessreviews"):
+            asked = (await request.json())["spec"]["resourceAttributes"]
+            return web.json_response({"status": {"allowed": (asked["verb"], asked["resource"]) not in self.forbidden}})
         resource, namespace, name = self._parse(request.path)
         if resource is None:
             return self._discover(request.path)
@@ -144,8 +149,9 @@ class FakeKubernetes:
         return None, "", ""
 
     def _discover(self, path: str) -> web.Response:
-        found = [{"kind": resource.kind, "name": resource.plural} for resource in RESOURCES if resource.root == path]
-        if not found or "kueue" in path:
+        served = [resource for resource in RESOURCES if resource.group_version not in self.missing]
+        found = [{"kind": resource.kind, "name": resource.plural} for resource in served if resource.root == path]
+        if not found:
             return web.Response(status=404, text="404 page not found\n")
         return web.json_response({"kind": "APIResourceList", "resources": found})
 
