@@ -119,6 +119,10 @@ CONTROLLED = frozenset({Kind.NATIVE_JOB, Kind.JOBSET, Kind.TRAINJOB, Kind.VOLCAN
 """Kinds whose pods a controller makes."""
 
 
+class NotOursError(ApiError):
+    """An object is there by the name of one of ours, and somebody else has made it."""
+
+
 class KubernetesLauncher:
     """Implements bridge.launcher.Launcher. ``address`` is the HOST:PORT at which pods reach the controller; ``directory`` is
     the cluster's own on this machine. ``pods_of`` and ``queue_labels`` are as in ``render.Context``."""
@@ -202,6 +206,9 @@ class KubernetesLauncher:
         presence = self._expect(job, workload, files)
         try:
             await self._until_there(lambda: self._make(presence, workload))
+        except NotOursError as error:
+            self._forget(presence)
+            self._tell(LaunchFailed(time.time(), *presence.key, endings.one_line(str(error)), presence.nodes, retry=True))
         except ApiError as error:
             log.warning("job %d was refused: %s", job.job_id, error)
             self._give_up(presence, endings.one_line(str(error)))
@@ -314,11 +321,11 @@ class KubernetesLauncher:
     async def _make(self, presence: Presence, workload: Workload) -> None:
         """Make all objects that are not there yet. Raises ApiError and Unavailable."""
         await self._put_programs(workload.namespace)
-        secret = await self._create(workload.secret, presence)
+        secret = await self._create(workload.secret)
         objects = workload.owned(secret["metadata"]["uid"])
         for manifest in objects:
             if resource_of(manifest) is not POD:
-                await self._create(manifest, presence)
+                await self._create(manifest)
         pods = [self._create_pod(manifest, presence, workload) for manifest in objects if resource_of(manifest) is POD]
         if len(pods) == 1:
             await pods[0]
@@ -329,20 +336,30 @@ class KubernetesLauncher:
         """Make a pod. That it may be there is noted first: whether a request that got no answer was done, nobody knows."""
         name = manifest["metadata"]["name"]
         presence.names |= {node: pod for node, pod in workload.pods.items() if pod == name}
-        return await self._create(manifest, presence)
+        return await self._create(manifest)
 
-    async def _create(self, manifest: Manifest, presence: Presence) -> Manifest:
-        """Make an object, or find the one that this attempt has made before."""
-        try:
-            return await self._api.create(manifest)
-        except ApiError as error:
-            if not error.already_exists:
-                raise
-        found = await self._api.get(manifest)
-        if labels.attempt_of(found["metadata"].get("labels") or {}) != presence.key or self._is_foreign(found):
-            kind, name = manifest["kind"], manifest["metadata"]["name"]
-            raise ApiError(409, "Conflict", f"{kind} {presence.namespace}/{name} is there and not ours")
-        return found
+    async def _create(self, manifest: Manifest) -> Manifest:
+        """Make an object, or find the one that this attempt has made before. What an attempt of the same number left behind
+        that is no longer known (of a controller that lost its state) is deleted first."""
+        while True:
+            try:
+                return await self._api.create(manifest)
+            except ApiError as error:
+                if not error.already_exists:
+                    raise
+            try:
+                found = await self._api.get(manifest)
+            except ApiError as error:
+                if not error.not_found:
+                    raise
+                continue
+            if _is_same(found, manifest):
+                return found
+            if self._is_foreign(found):
+                raise NotOursError(409, "Conflict", f"{reference_of(manifest)} is there and not slurmk's")
+            log.warning("%s is there and of no job that is known; deleting it", reference_of(manifest))
+            await self._api.delete(found, precondition_uid=found["metadata"]["uid"])
+            await asyncio.sleep(LOOK_SECONDS)
 
     def _is_foreign(self, manifest: Manifest) -> bool:
         own = labels.managed(self._site.cluster_name)
@@ -681,13 +698,16 @@ class KubernetesLauncher:
             await on_disk
         if self._presences.get(presence.key) is not presence:
             return
+        self._forget(presence)
+        settings = self._pods_of(self.settings, self._partition(presence))
+        ended = bool(presence.pods) and not presence.living()
+        self._removal.add(self._remains(presence), settings.keep_finished if ended else 0)
+
+    def _forget(self, presence: Presence) -> None:
         del self._presences[presence.key]
         attempt = self._link.attempts.get(presence.key)
         if attempt is not None:
             self._link.forget(attempt)
-        settings = self._pods_of(self.settings, self._partition(presence))
-        ended = bool(presence.pods) and not presence.living()
-        self._removal.add(self._remains(presence), settings.keep_finished if ended else 0)
 
     @staticmethod
     def _partition(presence: Presence) -> str:
@@ -910,6 +930,16 @@ def _secret_of(manifest: Manifest | None) -> bytes | None:
         return bytes.fromhex(json.loads(base64.b64decode((manifest or {})["data"]["place"]))["secret"])
     except (KeyError, ValueError, TypeError):
         return None
+
+
+def _is_same(found: Manifest, manifest: Manifest) -> bool:
+    """Whether an object that is there is the one that was to be made: a Secret with the same secret, or what it owns."""
+    if endings.is_deleted(found):
+        return False
+    if manifest["kind"] == "Secret":
+        return _secret_of(found) == _secret_of(manifest)
+    owners = [owner.get("uid") for owner in found["metadata"].get("ownerReferences") or ()]
+    return all(owner["uid"] in owners for owner in manifest["metadata"].get("ownerReferences") or ())
 
 
 def _key(job: Job) -> Key:
