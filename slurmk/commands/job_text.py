@@ -308,7 +308,7 @@ class JobText:
         return self._memory(job.request.temporary_disk_per_node or 0)
 
     def maximum_nodes(self, job: Job) -> str:
-        return str(job.request.maximum_nodes or self.node_count(job))
+        return str((job.request.maximum_nodes if job.pending else 0) or self.node_count(job))
 
     # ------------------------------------------------------------------------------------------ places
 

@@ -591,7 +591,7 @@ async def _print_jobs(output: Output, request: Request, text: JobText, jobs: lis
     if request.header:
         output.write(layout.header + "\n")
     chosen = _chosen(request, text, jobs)
-    _into_base_order(chosen)
+    _into_base_order(text, chosen)
     if request.priority:
         chosen = list(_by_partition(chosen))
     _sort(output, request, text, chosen)
@@ -798,25 +798,38 @@ def _by_partition(jobs: Iterable[Job]) -> Iterator[Job]:
             yield job
 
 
-def _into_base_order(jobs: list[Job]) -> None:
-    """The order in which jobs with equal keys are printed: those that ran, oldest first; then those that wait, newest first."""
-    jobs.sort(
-        key=lambda job: (
-            (1, -(job.array_job_id or job.job_id))
-            if job.state is JobState.PENDING
-            else (0, job.array_job_id or job.job_id, job.array_task_id or 0)
-        )
-    )
+def _into_base_order(text: JobText, jobs: list[Job]) -> None:
+    """The order in which jobs with equal keys are printed: what started or will start last comes first; then those that
+    nobody knows the start of, newest first."""
+
+    def key(job: Job) -> tuple[int, int, int]:
+        start = text.start(job)
+        number = job.array_job_id or job.job_id
+        return (0, -start, number) if start else (1, 0, -number)
+
+    jobs.sort(key=lambda job: job.array_task_id or 0)
+    jobs.sort(key=key)
 
 
 def _sort(output: Output, request: Request, text: JobText, jobs: list[Job]) -> None:
     keys = request.sort
     if not keys:
         keys = ("" if request.only_state else "S" if request.start else "P,t,-p") if keys is None else ""
-    steps = list(_sort_keys(output, keys))
-    for letter, reverse in reversed(steps):
-        key = fields.SORT_KEYS[letter]
-        jobs.sort(key=lambda job, key=key: key(text, job), reverse=reverse)  # type: ignore[misc]
+    for letter, reverse in reversed(list(_sort_keys(output, keys))):
+        _sort_by(text, jobs, letter, reverse)
+
+
+def _sort_by(text: JobText, jobs: list[Job], letter: str, reverse: bool) -> None:
+    """One key. Jobs that start nobody knows when are last under S whichever way, and N and S turn equal ones round."""
+    key = fields.SORT_KEYS[letter]
+    if letter == "S":
+        known, unknown = [job for job in jobs if text.start(job)], [job for job in jobs if not text.start(job)]
+        known.sort(key=text.start, reverse=reverse)
+        jobs[:] = known + unknown[::-1]
+        return
+    if letter == "N" and not reverse:
+        jobs.reverse()
+    jobs.sort(key=lambda job: key(text, job), reverse=reverse)  # type: ignore[arg-type,return-value]
 
 
 def _sort_keys(output: Output, keys: str) -> Iterator[tuple[str, bool]]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from grammar.formats import Field
 from grammar.times import format_elapsed
 from slurmk.commands.job_text import (
+    STEP_NAMES,
     JobText,
     date_text,
     exit_code_text,
@@ -19,7 +20,7 @@ from slurmk.commands.job_text import (
     step_id_text,
 )
 from slurmk.model.job import Job, Step
-from slurmk.model.states import INFINITE
+from slurmk.model.states import INFINITE, NO_VALUE
 
 DEFAULT = "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R"
 LONG = "%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R"
@@ -63,6 +64,11 @@ def _or_any(value: int | None) -> str:
 
 def _priority_fraction(job: Job) -> str:
     return f"{job.priority / 0xFFFFFFFF:.14f}"
+
+
+def _unlimited(job: Job) -> bool:
+    """A limit that is a word is cut to its column, one that is a time is not."""
+    return job.time_limit >= NO_VALUE
 
 
 def _number(value: int | None, absent: str) -> str:
@@ -254,8 +260,8 @@ def job_names(text: JobText) -> dict[str, Field[Job]]:
         "submittime": Field("SUBMIT_TIME", lambda job: date_text(job.submit_time, "N/A")),
         "system_comment": Field("SYSTEM_COMMENT", lambda job: job.system_comment or None),
         "threads": Field("THREADS_PER_CORE", lambda job: _or_any(job.request.threads_per_core)),
-        "timeleft": Field("TIME_LEFT", text.time_left, cut=False),
-        "timelimit": Field("TIME_LIMIT", text.time_limit, cut=False),
+        "timeleft": Field("TIME_LEFT", text.time_left, cut=False, cut_when=_unlimited),
+        "timelimit": Field("TIME_LIMIT", text.time_limit, cut=False, cut_when=_unlimited),
         "timeused": Field("TIME", text.time_used, cut=False),
         "tres": tres,
         "tres-alloc": tres,
@@ -280,17 +286,17 @@ def _sockets_cores_threads(job: Job) -> str:
 
 
 SORT_KEYS: dict[str, Callable[[JobText, Job], object]] = {
-    "c": lambda text, job: text.minimum_cpus(job),
+    "c": lambda text, job: 0,
     "d": lambda text, job: job.request.temporary_disk_per_node or 0,
     "e": lambda text, job: text.end(job),
-    "f": lambda text, job: job.request.constraints or "",
+    "f": lambda text, job: 0,
     "g": lambda text, job: job.credentials.group_name,
     "h": lambda text, job: text.oversubscribe(job),
     "i": lambda text, job: (job.array_job_id or job.job_id, -1 if job.array_task_id is None else job.array_task_id),
     "j": lambda text, job: job.name,
     "l": lambda text, job: job.time_limit,
     "m": lambda text, job: text.memory_demand(job).amount,
-    "n": lambda text, job: job.request.required_nodes or "",
+    "n": lambda text, job: 0,
     "p": lambda text, job: job.priority,
     "t": lambda text, job: state_code(job),
     "u": lambda text, job: job.credentials.user_name,
@@ -314,7 +320,7 @@ SORT_KEYS: dict[str, Callable[[JobText, Job], object]] = {
     "U": lambda text, job: job.credentials.user_id,
     "V": lambda text, job: job.submit_time,
 }
-"""What ``-S`` compares, by letter. Those that are not here are refused, as by Slurm."""
+"""What ``-S`` compares, by letter; ``c``, ``f`` and ``n`` change nothing in Slurm. Those that are not here are refused there too."""
 
 SORT_PASSED_OVER = frozenset("b")
 """Letters that Slurm complains about and then sorts on without."""
@@ -326,6 +332,11 @@ class StepRow:
 
     step: Step
     job: Job
+
+    @property
+    def script(self) -> bool:
+        """Whether it is a step that Slurm itself makes."""
+        return self.step.step_id in STEP_NAMES
 
 
 def step_letters(text: JobText) -> dict[str, Field[StepRow]]:
@@ -360,7 +371,7 @@ def step_names(text: JobText) -> dict[str, Field[StepRow]]:
         "container": Field("CONTAINER", lambda row: row.job.request.container),
         "containerid": Field("CONTAINERID", lambda row: row.job.request.container_id),
         "containertype": Field("CONTAINERTYPE", lambda row: row.job.request.container_type),
-        "cpufreq": Field("CPU_FREQ", lambda row: "Unknown-Unknown:Unknown"),
+        "cpufreq": Field("CPU_FREQ", lambda row: "0-0:0" if row.script else "Unknown-Unknown:Unknown"),
         "cpus-per-tres": Field("CPUS_PER_TRES", none),
         "gres": gres,
         "tres-per-node": gres,
@@ -368,18 +379,23 @@ def step_names(text: JobText) -> dict[str, Field[StepRow]]:
         "mem-per-tres": Field("MEM_PER_TRES", none),
         "network": Field("NETWORK", none),
         "nodes": Field("NODELIST", lambda row: node_list(row.step.nodes), cut=False, cut_heading=False),
-        "numcpus": Field("NUM_CPUS", lambda row: str(row.step.cpus)),
+        "numcpus": Field("NUM_CPUS", lambda row: "0" if row.script else str(row.step.cpus)),
         "numtasks": Field("TASKS", lambda row: str(row.step.tasks)),
         "partition": Field("PARTITION", lambda row: row.job.partition),
         "resvports": Field("RESERVED_PORTS", none),
         "starttime": Field("START_TIME", lambda row: date_text(row.step.start_time, "N/A")),
-        "stderr": Field("STDERR", lambda row: row.step.standard_error),
-        "stdin": Field("STDIN", lambda row: row.step.standard_input),
-        "stdout": Field("STDOUT", lambda row: row.step.standard_output),
+        "stderr": Field("STDERR", lambda row: "" if row.script else row.step.standard_error),
+        "stdin": Field("STDIN", lambda row: "" if row.script else row.step.standard_input),
+        "stdout": Field("STDOUT", lambda row: "" if row.script else row.step.standard_output),
         "stepid": Field("STEPID", lambda row: step_id_text(row.step, row.job)),
         "stepname": Field("NAME", lambda row: row.step.name),
         "stepstate": Field("STATE", lambda row: row.step.state.name),
-        "timelimit": Field("TIME_LIMIT", lambda row: limit_text(row.step.time_limit or INFINITE), cut=False),
+        "timelimit": Field(
+            "TIME_LIMIT",
+            lambda row: limit_text(row.step.time_limit or INFINITE),
+            cut=False,
+            cut_when=lambda row: not row.step.time_limit,
+        ),
         "timeused": Field("TIME", lambda row: format_elapsed(step_seconds(text, row)), cut=False),
         "tres-bind": Field("TRES_BIND", none),
         "tres-freq": Field("TRES_FREQ", none),

@@ -13,14 +13,37 @@ HELD = (
     "sbatch -J later --begin=now+1hour -L matlab:1 --wrap 'sleep 1'",
 )
 RUNNING = (
-    "sbatch -J wide -N 2 -n 4 -t 5 --gres=gpu:1 --wrap 'sleep 60'",
-    "sbatch -J whole --exclusive -p cpu -t 0 --wrap 'sleep 60'",
-    "sbatch -J ends --wrap 'exit 3'",
+    "sbatch -J wide -w n3,n4 -n 4 -t 5 --gres=gpu:1 --wrap 'sleep 120'",
+    "sbatch -J whole -w n5 --exclusive -p cpu -t 0 --wrap 'sleep 120'",
+    "sbatch -J ends -w n6 --wrap 'exit 3'",
 )
 RUNS = "[ $(squeue -h -t R | wc -l) = 2 ] && [ $(squeue -h -t F | wc -l) -ge 1 ]"
 
 PLANNED = (r"(?<=\|matlab:1\|N/A\|)\S+",)
 """Only slurmk plans jobs that are to begin later."""
+
+NAMES = tuple(
+    "Account AccrueTime admin_comment AllocNodes AllocSID ArrayJobId ArrayTaskId AssocId BatchFlag BatchHost BoardsPerNode "  # noqa: SIM905
+    "BurstBuffer BurstBufferState Cluster ClusterFeature Command Comment Container ContainerId ContainerType Contiguous Cores "
+    "CoreSpec CPUsPerTask cpus-per-task cpus-per-tres CronJob Deadline DelayBoot Dependency DerivedEC EligibleTime EndTime "
+    "ExcNodes Exclusive exit_code Feature GroupId GroupName HetJobId HetJobIdSet HetJobOffset JobArrayId JobId LastSchedEval "
+    "Licenses LicensesAlloc MaxCPUs MaxNodes mem-per-tres MCSLabel MinCPUs MinMemory MinTime MinTmpDisk Name Network Nice "
+    "NodeList NTPerCore NTPerNode NTPerSocket NTPerBoard NumCPUs NumNodes NumTasks Origin OriginRaw OverSubscribe Partition "
+    "PendingTime PreemptTime Prefer Priority PriorityLong Profile QOS Reason ReasonList Reboot ReqNodes ReqSwitch Requeue "
+    "Reservation ResizeTime RestartCnt SchedNodes SCT SegmentSize SiblingsActive SiblingsActiveRaw SiblingsViable "
+    "SiblingsViableRaw SLUID Sockets SPerBoard StartTime State StateCompact StdErr StdIn StdOut SubmitTime system_comment "
+    "Threads TimeLeft TimeLimit TimeUsed tres-alloc tres-bind tres-freq tres-per-job tres-per-socket tres-per-task UserId "
+    "UserName Wait4Switch WCKey WorkDir gres packjobid packjobidset packjoboffset shared tres tres-per-node".split()
+)
+"""Every field of -O, and the names that are taken besides."""
+STEP_NAMES = tuple(
+    "ArrayJobId ArrayTaskId Cluster Container ContainerId ContainerType CPUFreq cpus-per-tres Gres JobId mem-per-tres "  # noqa: SIM905
+    "Network Nodes NodeList NumCPUs NumTasks Partition ResvPorts StartTime StdErr StdIn StdOut StepId StepName StepState "
+    "TimeLimit TimeUsed tres-bind tres-freq tres-per-job tres-per-node tres-per-socket tres-per-step tres-per-task UserId "
+    "UserName Name State JobArrayId SLUID SrunHost SrunPid TaskDistribution Account Reason".split()
+)
+LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+SORTS = tuple(f"{sign}{letter}" for letter in LETTERS if letter != "V" for sign in ("", "-"))
 
 _ALONE = (
     "squeue -j 999999",
@@ -84,15 +107,65 @@ _RUNNING = (
     "squeue -h -o '%i %j %t %D %C %N %R %B'",
     "squeue -h -t all -j {0},{1},{2} -o '%i %j %t %r %R %N'",
     "squeue -h -t F -j {2} -o %T",
-    "squeue -h -w n1 -o '%j'",
+    "squeue -h -w n3 -o '%j'",
     "squeue -h -n whole -o '%l %L %e %h'",
     "squeue -h -O 'jobid,exclusive,tres-alloc:60,exit_code,BatchHost'",
     "squeue -h -s -o '%i %j %P %u %N'",
     "squeue -h -s -O stepid,stepstate,nodes,numtasks",
 )
 
+DIFFERENT = {
+    "Account": "no accounts yet",
+    "a": "no accounts yet",
+    "AssocId": "no accounts yet",
+    "Priority": "no fair share yet",
+    "PriorityLong": "no fair share yet",
+    "p": "no fair share yet",
+    "Q": "no fair share yet",
+}
+
+
+def _fields(setup: tuple[str, ...], until: str = "") -> list[Case]:
+    """Each field alone, by name and by letter, narrow and wide and to the right."""
+    forms = [(name, f"squeue -t all -j {JOBS} -O jobarrayid:14,{name}:60") for name in NAMES]
+    forms += [(name, f"squeue -t all -h -j {JOBS} -O {name}:.7") for name in NAMES]
+    forms += [(letter, f"squeue -t all -j {JOBS} -o '%.14i|%{letter}'") for letter in LETTERS]
+    forms += [(letter, f"squeue -t all -h -j {JOBS} -o '%.14i|%.6{letter}|%4{letter}'") for letter in LETTERS]
+    return [
+        Case(command, setup=setup, until=until, ignore=VARIES.get(name, ()))
+        for name, command in forms
+        if name not in DIFFERENT and not (name in OF_A_SIDE and f"-h -j {JOBS}" in command)
+    ]
+
+
+JOBS = ",".join(f"{{{number}}}" for number in range(3))
+OF_A_SIDE = ("AllocNodes", "LastSchedEval", "PendingTime", "SLUID", "s", "L", "M")
+"""What is no longer recognised once it is cut."""
+_SECONDS = (r" *\b\d+:\d\d *",)
+VARIES: dict[str, tuple[str, ...]] = {
+    "PendingTime": (r" *\b\d+ *",),
+    "TimeUsed": _SECONDS,
+    "TimeLeft": _SECONDS,
+    "M": _SECONDS,
+    "L": _SECONDS,
+    "AllocSID": (r"\b\d+\b",),
+    "SchedNodes": (r"\bn\S+|\(null\)",),
+    "Y": (r"\bn\S+|\(null\)",),
+    "AllocNodes": (r"(localhost|<host>) *",),
+    "LastSchedEval": (r"(<time>|N/A) *",),
+    "AccrueTime": (r"(<time>|N/A) *",),
+}
+
 CASES = [
     *(Case(command) for command in _ALONE),
     *(Case(command, setup=HELD, ignore=PLANNED) for command in _HELD),
+    *_fields(HELD),
+    *(Case(f"squeue -h -S {key} -o %i", setup=HELD) for key in SORTS),
     *(Case(command, setup=RUNNING, until=RUNS) for command in _RUNNING),
+    *_fields(RUNNING, RUNS),
+    *(Case(f"squeue -s -O stepid,{name}:40", setup=RUNNING, until=RUNS, ignore=VARIES.get(name, ())) for name in STEP_NAMES),
+    *(
+        Case(f"squeue -s -o '%i|%{letter}|%.7{letter}'", setup=RUNNING, until=RUNS, ignore=VARIES.get(letter, ()))
+        for letter in LETTERS
+    ),
 ]
