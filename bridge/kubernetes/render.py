@@ -24,7 +24,7 @@ from bridge.kubernetes.programs import pod_parts, secret_data
 from bridge.kubernetes.quantities import format_milli, parse_milli
 from bridge.kubernetes.resources import Manifest
 from bridge.kubernetes.settings import PodSettings, Settings
-from bridge.kubernetes.templating import Templates
+from bridge.kubernetes.templating import TemplateError, Templates
 from grammar.containers import parse_image
 from grammar.errors import GrammarError
 from slurmk.model.job import Job, JobFiles, NodeShare
@@ -175,7 +175,7 @@ class _Pods:
         own = group.nodes[0] if len(group.nodes) == 1 else ""
         parts = pod_parts(self._job, self._name, self._image, node=own)
         mounts = [*parts.mounts, *mounts]
-        [pod] = self._templates.render(
+        pod = self._templates.one(
             "pod",
             job=self.facts,
             name=self._name,
@@ -199,18 +199,21 @@ class _Pods:
             grace_seconds=self._site.kill_wait + GRACE_SECONDS,
             deadline_seconds=deadline_of(self._job, self._site),
         )
+        if not isinstance(pod.get("metadata"), dict) or not isinstance(pod.get("spec"), dict):
+            raise TemplateError(f"{self._templates.place('pod')}: it gives no metadata and spec")
         spec = merge(pod["spec"], settings.pod)
-        like = next((each for each in spec.get("containers", ()) if each.get("name") == names.CONTAINER), None)
+        containers = spec.get("containers")
+        like = next((each for each in containers if each["name"] == names.CONTAINER), None) if _named(containers) else None
         if like is None:
-            raise RenderError(f"the template pod.yaml.j2 gives no container {names.CONTAINER!r}")
+            raise TemplateError(f"{self._templates.place('pod')}: it gives no container {names.CONTAINER!r}")
         first = pod_parts(self._job, self._name, self._image, node=own, like=like).init_containers
         if first:
-            spec["initContainers"] = [*first, *spec.get("initContainers", ())]
+            spec["initContainers"] = [*first, *(spec.get("initContainers") or ())]
         return PodTemplate(group, pod["metadata"], spec)
 
     def claim_template(self, group: Group) -> Manifest:
         """The ResourceClaimTemplate by which each pod of a group gets its devices."""
-        [claim] = self._templates.render(
+        return self._templates.one(
             "claim",
             name=self._claim_name(group),
             namespace=self._namespace,
@@ -218,7 +221,6 @@ class _Pods:
             annotations=names.job_annotations(self._job),
             requests=group.devices.requests,
         )
-        return claim
 
     def _claim_name(self, group: Group) -> str:
         return f"{self._name}-g{group.index}"

@@ -65,6 +65,18 @@ class Templates:
         ours = {path.name for path in FOLDER.iterdir()}
         return sorted(path.name for path in Path(self.folder).iterdir() if path.name.endswith(".j2") and path.name not in ours)
 
+    def place(self, name: str) -> str:
+        """The file that the template ``name`` (without suffix) is read from."""
+        own = Path(self.folder) / (name + SUFFIX)
+        return str(own if self.folder and own.is_file() else FOLDER / (name + SUFFIX))
+
+    def one(self, name: str, /, **values: Any) -> Manifest:
+        """The only object that a template gives. Raises TemplateError."""
+        found = self.render(name, **values)
+        if len(found) != 1:
+            raise TemplateError(f"{self.place(name)}: it gives {len(found)} documents, not one")
+        return found[0]
+
     def render(self, name: str, /, **values: Any) -> list[Manifest]:
         """The objects that the template ``name`` (without suffix) gives, in their order. Raises TemplateError.
 

@@ -92,8 +92,10 @@ def test_trainjob() -> None:
     ]
     assert train["spec"]["runtimeRef"] == {"apiGroup": "trainer.kubeflow.org", "kind": "TrainingRuntime", "name": "slurmk-42"}
     replicated = runtime["spec"]["template"]["spec"]["replicatedJobs"]
-    step = "trainer.kubeflow.org/trainjob-ancestor-step"
-    assert [each["template"].get("metadata", {}).get("labels", {}).get(step) for each in replicated] == ["trainer", None]
+    assert [(each["name"], each["replicas"], each["template"]["spec"]["completions"]) for each in replicated] == [
+        ("g0", 1, 2),
+        ("g1", 1, 1),
+    ]
 
 
 def test_volcano() -> None:
