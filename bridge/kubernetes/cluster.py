@@ -156,7 +156,7 @@ class Cluster:
 
     def status(self) -> Sequence[str]:
         """How it is, for a person to read."""
-        pods = len(self._pods)
+        pods = sum(len(self._pods_on.get(name, ())) for name in self._manifests)
         lines = [
             f"kubernetes: {self._api.server} {self._version}, namespace {self.settings.namespace},"
             f" {len(self._manifests)} nodes with {pods} {'pod' if pods == 1 else 'pods'} of others"

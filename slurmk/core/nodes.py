@@ -211,18 +211,19 @@ def node_changed(turn: Turn, event: NodeChanged) -> None:
             turn.wake_planner()
         return
     node = _cordoned(event.node) if old is None else _merged(old, event.node)
+    if node.cordon is not None and node.cordon_wanted is not None:
+        turn.emit(CordonNode(node.name, node.cordon_wanted, node.reason))
     if node == old:
         return
     if node.state is NodeState.DOWN and node.flags & NodeFlag.NO_RESPOND and not node.reason:
         node = replace(node, reason=NOT_RESPONDING, reason_time=turn.now)
-    if node.cordon is not None and node.cordon_wanted is not None:
-        turn.emit(CordonNode(node.name, node.cordon_wanted, node.reason))
     state.nodes[node.name] = node
     state.usage.setdefault(node.name, NodeUsage())
     _changed_shape(state, old, node)
     if old is not None and _kept_of(old) != _kept_of(node):
         turn.save_node(node)
     if old is None or _placement(old) != _placement(node):
+        state.changes += 1
         turn.wake_planner()
     if old is not None and node.state is NodeState.DOWN and old.state is not NodeState.DOWN:
         _end_jobs_on(turn, node.name)

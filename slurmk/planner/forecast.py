@@ -19,9 +19,9 @@ from slurmk.planner.placement import Placement, Placer
 from slurmk.planner.profile import FOREVER, Bits, Counts, Profile, pack, rows_of
 from slurmk.planner.quotas import Charge, QuotaBook
 from slurmk.planner.reasons import partition_reason, why_never
-from slurmk.planner.requirement import CPUS, MEMORY, Compiler, Requirement, resources_of
+from slurmk.planner.requirement import CPUS, MEMORY, Compiler, Requirement, resources_of, without_others
 from slurmk.planner.shares import Inventory
-from slurmk.planner.snapshot import BoolArray, IntArray, Outlook, PendingRow, Plan, RunningRow, Snapshot, Start
+from slurmk.planner.snapshot import BoolArray, IntArray, Outlook, PartitionRow, PendingRow, Plan, RunningRow, Snapshot, Start
 
 ARRAY_RESERVATIONS = 20
 """Elements of one array that are promised a start beside those that start now (bf_max_job_array_resv)."""
@@ -88,6 +88,7 @@ class Forecast:
         self.started: list[tuple[Start, Booking]] = []
         self._het_jobs: tuple[Snapshot | None, dict[int, list[PendingRow]]] = (None, {})
         self._names = np.array(snapshot.nodes.names, dtype=object)
+        self._undisturbed: tuple[Compiler, Placer] | None = None
         for row in sorted(snapshot.running, key=lambda row: not row.allocation.whole_nodes):
             self.hold(row)
         for reservation in snapshot.reservations:
@@ -306,18 +307,30 @@ class Forecast:
                 continue
             for need in self.compiler.requirements(row.demand, partition, row.user_id, row.reservation):
                 (found if self.possible(need) else impossible).append(need)
-            if not found:
+            if not found and self._waits_for_others(row, partition):
+                refusal = Outlook(Reason.RESOURCES, partition=name)
+            elif not found:
                 refusal = why_never(row, impossible, self.snapshot)
         return found, refusal
 
     def possible(self, need: Requirement) -> bool:
-        """Whether it would fit the cluster's available nodes if they were empty."""
+        """Whether it would fit the cluster's available nodes if no job were there."""
         if need.possible is None:
-            nodes = rows_of(need.bits)
-            tasks = need.static_tasks[nodes]
-            free = None if need.whole else self.compiler.resources.capacity[:, nodes]
-            need.possible = need.feasible and self.placer.place(need, nodes, tasks, free) is not None
+            need.possible = _is_possible(need, self.compiler, self.placer)
         return need.possible
+
+    def _waits_for_others(self, row: PendingRow, partition: PartitionRow) -> bool:
+        """Whether only what others than slurmk hold is in the way. Nobody knows when they end, so no start is promised."""
+        if self._undisturbed is None:
+            undisturbed = without_others(self.snapshot)
+            if undisturbed is None:
+                return False
+            pools, pool_of = _pools(undisturbed)
+            compiler = Compiler(undisturbed, resources_of(undisturbed), pools, pool_of)
+            self._undisturbed = compiler, Placer(undisturbed, compiler)
+        compiler, placer = self._undisturbed
+        needs = compiler.requirements(row.demand, partition, row.user_id, row.reservation)
+        return any(_is_possible(need, compiler, placer) for need in needs)
 
     def find(self, row: PendingRow, needs: list[Requirement], latest: int = FOREVER) -> Booking | None:
         """The earliest start, over all ways to run it; the first way among equals. None: not by ``latest``."""
@@ -619,3 +632,10 @@ def _pools(snapshot: Snapshot) -> tuple[list[BoolArray], dict[str, int]]:
         if pool_of[partition.name] == len(pools):
             pools.append(mask)
     return pools, pool_of
+
+
+def _is_possible(need: Requirement, compiler: Compiler, placer: Placer) -> bool:
+    nodes = rows_of(need.bits)
+    tasks = need.static_tasks[nodes]
+    free = None if need.whole else compiler.resources.capacity[:, nodes]
+    return need.feasible and placer.place(need, nodes, tasks, free) is not None

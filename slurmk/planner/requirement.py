@@ -8,7 +8,7 @@ jobs use up, and ``--exclusive=user`` is one that must be untouched by others.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -76,6 +76,16 @@ def resources_of(snapshot: Snapshot) -> Resources:
         others[user], owners[user] = len(rows), len(rows) + 1
         rows += [np.full(len(nodes.names), PLENTY)] * 2
     return Resources(np.array(rows, dtype=np.int32), gres, gres_names, partition_cpus, others, owners, jobs)
+
+
+def without_others(snapshot: Snapshot) -> Snapshot | None:
+    """The snapshot as if only slurmk's jobs could be on the nodes, and none were; None when that changes nothing."""
+    nodes = snapshot.nodes
+    if not (nodes.foreign_cpus.any() or nodes.foreign_memory.any() or nodes.foreign_gres is not None):
+        return None
+    nobody = np.zeros_like(nodes.foreign_cpus)
+    alone = replace(nodes, foreign_cpus=nobody, foreign_memory=nobody, foreign_gres=None, maximum_jobs=None)
+    return replace(snapshot, nodes=alone, running=())
 
 
 def _at_least_held(cpus: IntArray, snapshot: Snapshot) -> IntArray:
