@@ -128,8 +128,9 @@ class _Checks:
         for name, pods in self._pods():
             async for finding in self._partition(name, pods):
                 yield finding
-        for finding in self._of_nodes(await self._api.list(NODE, selector=settings.nodes)):
-            yield finding
+        if await self._api.allowed("list", NODE):
+            for finding in self._of_nodes(await self._api.list(NODE, selector=settings.nodes)):
+                yield finding
 
     def _pods(self) -> Iterator[tuple[str, PodSettings]]:
         """The pods of all partitions by name, or the site's."""
