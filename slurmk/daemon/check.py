@@ -100,6 +100,7 @@ def check_slurm(report: Report, folder: Path, on_kubernetes: bool) -> Site | Non
 
 def check_kubernetes(report: Report, path: Path, options: argparse.Namespace, site: Site | None) -> None:
     """Check slurmk.yaml, the site's templates, and with a cluster that answers that it has what is named."""
+    from bridge.kubernetes.samples import check_templates
     from bridge.kubernetes.settings_file import SettingsFile
     from bridge.kubernetes.templating import TemplateError, Templates
 
@@ -120,6 +121,7 @@ def check_kubernetes(report: Report, path: Path, options: argparse.Namespace, si
     try:
         for name in Templates(settings.templates).unknown():
             report.warning(f"{settings.templates}/{name}: it takes the place of no template")
+        check_templates(settings)
     except TemplateError as error:
         report.error(file.place("templates") + str(error).removeprefix("templates: "))
     _check_default(report, file, site)

@@ -155,7 +155,8 @@ class _Rereading:
 
 
 def _read(place: Place) -> tuple[Settings, Site | None]:
-    """slurmk.yaml and slurm.conf. Raises Unusable or OSError."""
+    """slurmk.yaml, with templates that can be used, and slurm.conf. Raises Unusable or OSError."""
+    from bridge.kubernetes.samples import check_templates
     from bridge.kubernetes.settings import Settings
     from bridge.kubernetes.settings_file import load_settings
 
@@ -171,6 +172,7 @@ def _read(place: Place) -> tuple[Settings, Site | None]:
             if text is None:
                 raise Unusable(f"{path}: there is no such file")
             settings = load_settings(text, str(path))
+        check_templates(settings)
         configured = find_configured(place.configuration)
     except GrammarError as error:
         raise Unusable(str(error)) from None
