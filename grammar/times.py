@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import re
 import time
-from functools import lru_cache
+from collections.abc import Callable
+from contextvars import ContextVar
+from datetime import date
+from functools import lru_cache, partial
 
 from grammar.errors import GrammarError
 
@@ -78,10 +81,58 @@ def format_elapsed(seconds: int, *, padded: bool = False) -> str:
 
 
 def format_time(t: int, *, absent: str = "Unknown") -> str:
-    """``2026-11-30T07:00:00`` in local time; ``absent`` for 0 and times that no calendar has."""
+    """``2026-11-30T07:00:00`` in local time, or as ``TIME_FORMAT`` says; ``absent`` for 0 and times that no calendar has."""
     if t <= 0 or t >= NO_VALUE:
         return absent
+    form = TIME_FORMAT.get()
+    return _standard_time(t) if form is None else form(t)
+
+
+TimeFormat = Callable[[int], str]
+
+TIME_FORMAT: ContextVar[TimeFormat | None] = ContextVar("TIME_FORMAT", default=None)
+"""How points in time are written for the caller that is being answered; None is the standard form."""
+
+_LONGEST_TIME = 255
+
+
+def time_format(text: str, now: float) -> TimeFormat | None:
+    """The form that a value of SLURM_TIME_FORMAT asks for: ``relative`` to today, or one of strftime(3). None for
+    ``standard``. Raises GrammarError for other words and for forms whose times are too long."""
+    if text in ("", "standard"):
+        return None
+    if text == "relative":
+        return partial(_relative_time, date.fromtimestamp(now))
+    if "%" not in text or len(text) > _LONGEST_TIME:
+        raise GrammarError(f"invalid SLURM_TIME_FORMAT = '{text}'")
+    return partial(_formatted_time, text)
+
+
+@lru_cache(maxsize=65536)
+def _standard_time(t: int) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(t))
+
+
+def _formatted_time(form: str, t: int) -> str:
+    try:
+        written = time.strftime(form, time.localtime(t))
+    except ValueError:
+        return _standard_time(t)
+    return written if len(written) <= _LONGEST_TIME else _standard_time(t)
+
+
+def _relative_time(today: date, t: int) -> str:
+    """``10:39:23`` of today, ``Tomorr 10:39``, ``Ystday 10:39``, ``Wed 10:39`` of the coming week, ``20 Dec 10:39`` of this
+    year, ``2 Jan 2027``."""
+    moment = time.localtime(t)
+    day = date(moment.tm_year, moment.tm_mon, moment.tm_mday)
+    distance = (day - today).days
+    if distance == 0:
+        return time.strftime("%H:%M:%S", moment)
+    if day.year != today.year and abs(distance) > 1 and not 1 < distance < 7:
+        return time.strftime(f"{day.day} %b %Y", moment)
+    word = {1: "Tomorr", -1: "Ystday"}.get(distance) or ("%a" if 1 < distance < 7 else f"{day.day} %b")
+    return time.strftime(f"{word} %H:%M", moment)
 
 
 # --------------------------------------------------------------------------------------------- points in time

@@ -6,6 +6,8 @@ import importlib
 from collections.abc import Awaitable, Callable
 from typing import cast
 
+from grammar.errors import GrammarError
+from grammar.times import TIME_FORMAT, time_format
 from slurmk.commands.call import VERSION_TEXT, Call, Controller, Output
 
 Run = Callable[[Call, Controller, Output], Awaitable[int]]
@@ -40,7 +42,18 @@ async def dispatch(call: Call, controller: Controller, output: Output) -> int:
     if run is None:
         output.error(f"{call.command}: error: this command is not part of slurmk yet\n")
         return 1
+    _set_time_format(call, controller, output)
     return await run(call, controller, output)
+
+
+def _set_time_format(call: Call, controller: Controller, output: Output) -> None:
+    """Have this call's times written as its SLURM_TIME_FORMAT says. Slurm complains at every time, this once."""
+    try:
+        form = time_format(call.environment.get("SLURM_TIME_FORMAT", ""), controller.now())
+    except GrammarError as error:
+        output.error(f"{call.command}: error: {error}\n")
+        form = None
+    TIME_FORMAT.set(form)
 
 
 def _run_of(command: str) -> Run | None:

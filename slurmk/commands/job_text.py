@@ -48,7 +48,6 @@ def node_list(nodes: tuple[str, ...]) -> str:
     return compress(nodes)
 
 
-@lru_cache(maxsize=65536)
 def date_text(moment: int, absent: str) -> str:
     """A point in time, or ``absent`` for 0."""
     return format_time(moment, absent=absent)

@@ -180,7 +180,7 @@ async def run(call: Call, controller: Controller, output: Output) -> int:
         if operands:
             unknown = "".join(f"sacct: error:  {word}\n" for word in operands)
             raise Failure(f"sacct: error: Unknown arguments:\n{unknown}")
-        return await _answer(call, controller, output, options, form("sacct", given, output, 0))
+        return await _answer(call, controller, output, options, form(call, given, output, 0))
     except GrammarError as error:
         output.error(f"{error}\n")
         return 1

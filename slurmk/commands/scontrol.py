@@ -118,7 +118,7 @@ async def run(call: Call, controller: Controller, output: Output) -> int:
         if attribute is not None:
             setattr(session, *attribute)
     try:
-        session.form = form("scontrol", given, output)
+        session.form = form(call, given, output)
         return await (execute(session, operands) if operands else _interactive(session))
     except Failure as failure:
         output.error(failure.text)

@@ -191,7 +191,7 @@ async def run(call: Call, controller: Controller, output: Output) -> int:
         return 0
     try:
         request = _read_request(call, controller, given)
-        request.form = form("sinfo", given, output)
+        request.form = form(call, given, output)
         await _answer(call, controller, output, request)
     except Failure as failure:
         output.error(failure.text)

@@ -204,7 +204,7 @@ async def run(call: Call, controller: Controller, output: Output) -> int:
         if operands:
             raise Failure(f"squeue: error: Unrecognized option: {operands[0]}\n{USAGE}")
         request = read_request(call, controller, given)
-        request.form = form("squeue", given, output)
+        request.form = form(call, given, output)
         return await _answer(call, controller, output, request)
     except Failure as failure:
         output.error(failure.text)

@@ -320,7 +320,7 @@ SORT_KEYS: dict[str, Callable[[JobText, Job], object]] = {
     "U": lambda text, job: job.credentials.user_id,
     "V": lambda text, job: job.submit_time,
 }
-"""What ``-S`` compares, by letter; ``c``, ``f`` and ``n`` change nothing in Slurm. Those that are not here are refused there too."""
+"""What ``-S`` compares, by letter; ``c``, ``f`` and ``n`` change nothing in Slurm, and those that are not here are refused."""
 
 SORT_PASSED_OVER = frozenset("b")
 """Letters that Slurm complains about and then sorts on without."""
@@ -406,6 +406,10 @@ def step_names(text: JobText) -> dict[str, Field[StepRow]]:
         "userid": Field("UID", lambda row: str(row.job.credentials.user_id)),
         "username": Field("USER", lambda row: row.job.credentials.user_name),
     }
+
+
+def _no_limit(row: StepRow) -> bool:
+    return not row.step.time_limit
 
 
 def step_seconds(text: JobText, row: StepRow) -> int:

@@ -32,6 +32,7 @@ class Wanted:
     version: int = LATEST
     complex: bool = False
     flags: str = ""  # as typed: +complex
+    compact: bool = False  # SLURM_JSON
     notices: tuple[str, ...] = field(default=())  # lines for standard error, without the command's name
 
     @property
@@ -58,7 +59,7 @@ def wanted(value: str | None, *, yaml: bool) -> Wanted:
     version = int(match[2]) if match[2] else LATEST
     name = f"data_parser/v0.0.{version}"
     notices = [_notice(name, flag) for flag in flags if flag.lower() not in _FLAGS]
-    return Wanted(yaml, version, _COMPLEX in (flag.lower() for flag in flags), match[3], tuple(notices))
+    return Wanted(yaml, version, _COMPLEX in (flag.lower() for flag in flags), match[3], notices=tuple(notices))
 
 
 def _notice(name: str, flag: str) -> str:

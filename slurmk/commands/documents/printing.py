@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from grammar.arguments import Given
 from slurmk.commands.call import Call, Controller, Failure, Output
 from slurmk.commands.documents.envelope import PLUGINS, POSSIBLE, Asker, Unsupported, Wanted, surroundings, wanted
 from slurmk.commands.documents.jobs import JOB, JobView
 from slurmk.commands.documents.steps import NULL_WARNING, STEP, StepView
-from slurmk.commands.documents.text import complexly, json_pieces, json_text, yaml_text
+from slurmk.commands.documents.text import compact_pieces, compact_text, complexly, json_pieces, json_text, yaml_text
 from slurmk.commands.documents.values import group_name, number
 from slurmk.commands.job_text import JobText
 from slurmk.commands.node_text import user_name
@@ -21,7 +22,7 @@ PIECE = 100
 """Rows that are written before others are served."""
 
 
-def form(command: str, given: Sequence[Given], output: Output, code: int = 1) -> Wanted | None:
+def form(call: Call, given: Sequence[Given], output: Output, code: int = 1) -> Wanted | None:
     """The form that the last of ``--json`` and ``--yaml`` asks for, None without one. Raises Failure with Slurm's words,
     and after ``--json=list``, which is answered here."""
     asked = [option for option in given if option.name in ("json", "yaml")]
@@ -33,10 +34,20 @@ def form(command: str, given: Sequence[Given], output: Output, code: int = 1) ->
     try:
         found = wanted(asked[-1].value, yaml=asked[-1].name == "yaml")
     except Unsupported as error:
-        raise Failure("".join(f"{command}: {line}\n" for line in error.lines), code) from None
+        raise Failure("".join(f"{call.command}: {line}\n" for line in error.lines), code) from None
     for notice in found.notices:
-        output.error(f"{command}: {notice}\n")
-    return found
+        output.error(f"{call.command}: {notice}\n")
+    compact = [_serializer(call, variable) for variable in ("SLURM_JSON", "SLURM_YAML")]
+    return replace(found, compact=compact[0] and not found.yaml)
+
+
+def _serializer(call: Call, variable: str) -> bool:
+    """Whether the variable asks for compact text. Raises Failure for words that it does not know."""
+    text = call.environment.get(variable, "")
+    words = [word.strip().lower() for word in text.split(",") if word.strip()]
+    if not set(words) <= {"compact", "pretty"}:
+        raise Failure(f'{call.command}: fatal: Unable to parse serializer "{text}" flags: Invalid argument\n')
+    return words[-1:] == ["compact"]
 
 
 def asker(call: Call, controller: Controller) -> Asker:
@@ -73,7 +84,8 @@ async def print_rows(
         everything = {name: await _listed(documents, output), **rest}
         output.write(await asyncio.to_thread(yaml_text, everything))
         return
-    for position, piece in enumerate(json_pieces(name, documents, rest), 1):
+    pieces = compact_pieces if asked.compact else json_pieces
+    for position, piece in enumerate(pieces(name, documents, rest), 1):
         output.write(piece)
         if position % PIECE == 0:
             await output.drain()
@@ -88,7 +100,8 @@ async def print_object(
     if asked.complex:
         everything = complexly(everything)
     assert isinstance(everything, dict)
-    output.write(yaml_text(everything) if asked.yaml else json_text(everything) + "\n")
+    write = compact_text if asked.compact else json_text
+    output.write(yaml_text(everything) if asked.yaml else write(everything) + "\n")
     await output.drain()
 
 

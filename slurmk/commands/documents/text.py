@@ -121,6 +121,21 @@ def json_pieces(name: str, rows: Iterable[object], rest: Mapping[str, object]) -
     yield "\n}\n"
 
 
+def compact_text(value: object) -> str:
+    """A value as JSON without a blank or an end of line."""
+    return clean(json.dumps(value, separators=(",", ":"), ensure_ascii=False)).replace("/", "\\/")
+
+
+def compact_pieces(name: str, rows: Iterable[object], rest: Mapping[str, object]) -> Iterator[str]:
+    """``json_pieces`` in the compact form."""
+    yield f"{{{_string(name)}:["
+    mark = ""
+    for row in rows:
+        yield mark + compact_text(row)
+        mark = ","
+    yield "]" + "".join(f",{_string(key)}:{compact_text(value)}" for key, value in rest.items()) + "}\n"
+
+
 # ------------------------------------------------------------------------------------------------ YAML
 
 _TAG = "tag:yaml.org,2002:"

@@ -314,7 +314,6 @@ def test_every_field_prints_what_the_reference_printed(store: Store) -> None:
         (["-F", "foo"], "sacct: error: str_2_job_flags: Invalid job flag foo"),
         (["--whole-hetjob=foo"], 'sacct: error: Invalid --whole-hetjob value "foo". Valid values: [yes|no].'),
         (["-c"], "Slurm job completion is disabled"),
-        (["--json"], "sacct: error: --json is not part of slurmk yet"),
     ],
 )
 def test_what_the_reference_refuses_is_refused_in_its_words(store: Store, arguments: list[str], message: str) -> None:

@@ -220,7 +220,6 @@ def test_long_names_make_room() -> None:
         ),
         (["-h", "-o", "%q"], "Invalid node format specification: q\n", 0),
         (["-h", "-O", "foo"], "sinfo: error: Invalid job format specification: foo\n", 0),
-        (["--json"], "sinfo: error: --json is not part of slurmk yet\n", 1),
     ],
 )
 def test_refusals(controller: FakeController, arguments: list[str], errors: str, code: int) -> None:
