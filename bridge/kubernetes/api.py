@@ -19,7 +19,6 @@ import http
 import json
 import random
 import socket
-import ssl
 import urllib.parse
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -64,6 +63,9 @@ CONNECT_SECONDS = 10.0
 
 FORGET_ABSENCE = 30.0
 """Seconds after which an API that was not there is looked for again."""
+
+RENEWAL_SECONDS = 10.0
+"""Seconds that credentials are trusted after they were read, whatever the API server says of them."""
 
 BUSY = frozenset({429, 502, 503, 504})
 
@@ -128,6 +130,8 @@ class Api:
         self._places = asyncio.Semaphore(limits.concurrent)
         self._renewal = asyncio.Lock()
         self._session = _session(access)
+        self._retired: tuple[aiohttp.ClientSession, ...] = ()
+        self._renewed = float("-inf")
         self._present: dict[str, frozenset[str]] = {}
         self._absent: dict[str, float] = {}
 
@@ -146,7 +150,8 @@ class Api:
 
     async def close(self) -> None:
         """End all connections."""
-        await self._session.close()
+        for session in (self._session, *self._retired):
+            await session.close()
 
     @property
     def server(self) -> str:
@@ -379,7 +384,7 @@ class Api:
                 if error.status != 401 or renewed:
                     raise
                 renewed, wait = True, 0.0
-                await self._renew()
+                await self._renew()  # or another request has just done so
             delay = min(delay * 2, LONGEST_DELAY)
             await asyncio.sleep(wait)
 
@@ -409,11 +414,12 @@ class Api:
         outcome = [0]
         try:
             yield lambda status: outcome.__setitem__(0, status)
-        except (aiohttp.ClientConnectorCertificateError, ssl.SSLCertVerificationError) as error:
-            raise AccessError(f"{self.server}: {error}") from error
+        except aiohttp.ClientConnectorCertificateError as error:
+            why = getattr(error.certificate_error, "verify_message", "") or error.certificate_error
+            raise AccessError(f"{self.server}: its certificate is not trusted: {why}") from error
         except (aiohttp.ClientError, OSError) as error:  # asyncio.TimeoutError is an OSError
-            text = str(error) or ("no answer in time" if isinstance(error, TimeoutError) else type(error).__name__)
-            raise _Again(f"{self.server}: {text}", untaken=isinstance(error, aiohttp.ClientConnectorError)) from error
+            untaken = isinstance(error, aiohttp.ClientConnectorError)
+            raise _Again(f"{self.server}: {_trouble(error)}", untaken) from error
         finally:
             self.requests[RequestKey(request.verb, request.kind, outcome[0])] += 1
 
@@ -433,27 +439,39 @@ class Api:
         except _Again as again:
             raise Unavailable(str(again)) from again
         async with response:
-            if response.status == 401:
-                await self._renew()
+            if response.status == 401 and await self._renew():
+                raise Unavailable("the credentials have expired, and were read anew")
             if response.status != 200:
                 failure = _failure(response.status, "", await response.read())
                 raise Unavailable(str(failure)) if isinstance(failure, _Again) else failure
             yield response
 
-    async def _renew(self) -> None:
-        """Read the credentials anew: tokens and certificates expire."""
-        before = self._access
+    async def _renew(self) -> bool:
+        """Read the credentials anew, since tokens and certificates expire; False when that was done just now."""
+        loop = asyncio.get_running_loop()
         async with self._renewal:
-            if self._access is not before:
-                return
+            if loop.time() - self._renewed < RENEWAL_SECONDS:
+                return False
             access = await load_access(*self._source)
-            session, self._session, self._access = self._session, _session(access), access
-        asyncio.get_running_loop().call_later(self._limits.timeout, lambda: asyncio.ensure_future(session.close()))
+            for session in self._retired:
+                await session.close()
+            self._retired = (self._session,)  # requests under way go on there
+            self._session, self._access, self._renewed = _session(access), access, loop.time()
+            return True
 
     def _url(self, path: str, query: Mapping[str, str]) -> URL:
         given = {key: value for key, value in query.items() if value}
         text = f"{self.server}{path}?{urllib.parse.urlencode(given)}" if given else self.server + path
         return URL(text, encoded=True)
+
+
+def _trouble(error: Exception) -> str:
+    """What went wrong with a connection, in a few words."""
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return str(error.os_error.strerror or error.os_error)
+    if isinstance(error, TimeoutError):
+        return "no answer in time"
+    return str(error) or type(error).__name__
 
 
 class _Again(Exception):

@@ -350,7 +350,7 @@ def test_an_unknown_context_is_named(tmp_path: Path) -> None:
 def test_nobody_there_is_unavailable(tmp_path: Path) -> None:
     server = FakeKubernetesAddress()
     write_kubeconfig(tmp_path, server)  # type: ignore[arg-type]
-    with pytest.raises(Unavailable, match=r"127\.0\.0\.1"):
+    with pytest.raises(Unavailable, match=r"^http://127\.0\.0\.1:1: Connect call failed"):
         asyncio.run(_connect_impatiently(str(tmp_path / "kubeconfig")))
 
 

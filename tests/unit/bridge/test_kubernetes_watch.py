@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from fake_kubernetes import FakeKubernetes, fake_kubernetes, status
+from fake_kubernetes import FakeKubernetes, fake_kubernetes, status, write_kubeconfig
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
@@ -216,6 +216,19 @@ def test_a_refusal_is_told_and_asked_again(tmp_path: Path, monkeypatch: pytest.M
         await until(lambda: bool(listener.watch.trouble))
         assert listener.watch.trouble == "me may not list pods"
         await listener.until("SYNCED")
+
+    play(tmp_path, story)
+
+
+def test_a_watch_goes_on_with_new_credentials(tmp_path: Path) -> None:
+    async def story(server: FakeKubernetes, api: Api, listener: Listener) -> None:
+        await listener.until("SYNCED")
+        server.token = "token-2"
+        write_kubeconfig(tmp_path, server)
+        server.cut_streams()
+        server.put(POD, pod("c"))
+        async with asyncio.timeout(3.0):
+            await listener.until("SYNCED", "ADDED c")
 
     play(tmp_path, story)
 
