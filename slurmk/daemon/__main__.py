@@ -83,7 +83,7 @@ def serve_kubernetes(directory: Path, options: argparse.Namespace) -> int:
     place = Place(
         directory=directory,
         configuration=options.conf and Path(os.path.abspath(options.conf)),
-        settings=options.kubernetes and Path(os.path.abspath(options.kubernetes)),
+        settings=Path(os.path.abspath(options.kubernetes)) if options.kubernetes else None,
         kubeconfig=options.kubeconfig,
         context=options.context,
         database=options.database or f"sqlite:///{directory}/state/slurmk.sqlite",

@@ -27,6 +27,7 @@ from slurmk.model.site import Site
 if TYPE_CHECKING:
     from bridge.kubernetes.api import Api
     from bridge.kubernetes.cluster import Cluster
+    from bridge.kubernetes.lease import Lease
     from bridge.kubernetes.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -36,6 +37,10 @@ SETTINGS = "slurmk.yaml"
 
 LOST_LEASE = 4
 """Exit code when another controller has the Lease."""
+
+
+STANDBY_SECONDS = 2.0
+"""After so many seconds without the Lease, whoever started the controller is told why it does not serve yet."""
 
 
 class Unusable(Exception):
@@ -63,11 +68,11 @@ async def run(place: Place) -> int:
     try:
         api = await Api.connect(settings)
     except (ApiError, Unavailable) as error:
-        raise Unusable(f"the Kubernetes API server cannot be used: {error}") from None
+        raise Unusable(f"Kubernetes: {error}") from None
     try:
         return await _lead(place, api, settings, configured)
     except (ApiError, Unavailable) as error:
-        raise Unusable(f"the Kubernetes API server cannot be used: {error}") from None
+        raise Unusable(f"Kubernetes: {error}") from None
     finally:
         await api.close()
 
@@ -77,13 +82,22 @@ async def _lead(place: Place, api: Api, settings: Settings, configured: Site | N
     from bridge.kubernetes.lease import Lease, identity_of
 
     lease = Lease(api, settings, identity_of(place.directory / "state"))
-    await lease.acquire()
+    waiting = asyncio.get_running_loop().call_later(STANDBY_SECONDS, _tell_of_standby, lease, settings)
+    try:
+        await lease.acquire()
+    finally:
+        waiting.cancel()
     watching = asyncio.create_task(_end_without(lease.lost, settings))
     try:
         return await _serve(place, api, settings, configured)
     finally:
         watching.cancel()
         await lease.release()
+
+
+def _tell_of_standby(lease: Lease, settings: Settings) -> None:
+    holder = f"{lease.holder} holds" if lease.holder else "another controller may hold"
+    print(f"slurmk: standing by: {holder} the lease {settings.namespace}/{settings.lease}", file=sys.stderr, flush=True)
 
 
 async def _end_without(lost: asyncio.Event, settings: Settings) -> None:
@@ -104,10 +118,14 @@ async def _serve(place: Place, api: Api, settings: Settings, configured: Site | 
     from bridge.kubernetes.launcher import KubernetesLauncher
     from bridge.kubernetes.queues.jobs import JobQueues
     from bridge.kubernetes.settings_file import pods_of
+    from bridge.local.interpreter import InterpreterError
     from slurmk.daemon.controller import Daemon
     from slurmk.daemon.queues import Queues
 
-    remote = listen_remotely(settings.listen, place.directory / "state" / "port")
+    try:
+        remote = listen_remotely(settings.listen, place.directory / "state" / "port")
+    except OSError as error:
+        raise Unusable(f"listen {settings.listen}: {error.strerror or error}") from None
     cluster = Cluster(api, settings, configured)
     queues = Queues(api, cluster, pods_of)
     try:
@@ -132,6 +150,8 @@ async def _serve(place: Place, api: Api, settings: Settings, configured: Site | 
         ).run()
     except StoreError as error:
         raise Unusable(f"the database cannot be used: {error}") from None
+    except InterpreterError as error:
+        raise Unusable(str(error)) from None
     finally:
         await queues.stop()
         await cluster.stop()
