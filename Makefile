@@ -3,8 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 4
+CLIENTS := .venv-clients
 
-.PHONY: help setup demo test lint bench shell reference clean
+.PHONY: help setup demo test lint clients bench shell reference clean
 
 help:
 	@sed -n 's/^\([a-z]*\):.*## /make \1	/p' Makefile | expand -t 18
@@ -30,6 +31,15 @@ lint: setup ## ruff, mypy (strict) and the import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+clients: $(CLIENTS)/.ready setup ## programs written for Slurm (tests/clients) do real work through slurmk
+	SLURMK_CLIENTS=$(CURDIR)/$(CLIENTS) $(BIN)/python -m pytest -q tests/clients
+
+$(CLIENTS)/.ready: tests/clients/requirements.txt
+	@echo 'setting up $(CLIENTS) (about a minute, once)'
+	$(PYTHON) -m venv $(CLIENTS)
+	$(CLIENTS)/bin/python -m pip install --quiet --disable-pip-version-check -r tests/clients/requirements.txt
+	@touch $@
+
 bench: setup ## measure, against a reference Slurm on this machine where there is one
 	$(BIN)/python -m tests.benchmarks
 
@@ -37,4 +47,4 @@ shell: setup ## a shell in which sbatch, squeue and the others talk to an embedd
 	@$(BIN)/slurmk shell || true
 
 clean: ## remove what setup made
-	rm -rf $(VENV) build *.egg-info
+	rm -rf $(VENV) $(CLIENTS) build *.egg-info

@@ -1,0 +1,68 @@
+"""Programs written for Slurm do real work through slurmk, unmodified."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from conftest import installed
+from embedded import Cluster
+
+pytestmark = pytest.mark.timeout(300)
+
+HERE = Path(__file__).parent
+
+
+def work_of(cluster: Cluster, name: str) -> Path:
+    """A fresh directory for one client."""
+    work = cluster.work / name
+    work.mkdir()
+    return work
+
+
+@pytest.mark.parametrize("name", ["submitit", "dask_jobqueue", "psij"])
+def test_library(cluster: Cluster, clients: Path, name: str) -> None:
+    installed(clients, name)
+    work = work_of(cluster, name)
+    done = cluster.run(
+        f"{clients}/python {HERE}/programs/with_{name}.py {work}",
+        environment={"HOME": str(work)},
+        directory=work,
+        timeout=200,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.splitlines()[-1] == f"{name.replace('_', '-')} is content"
+    assert cluster.ok("squeue -h") == ""
+
+
+@pytest.mark.parametrize("status_command", ["sacct", "squeue"])
+def test_snakemake(cluster: Cluster, clients: Path, status_command: str) -> None:
+    installed(clients, "snakemake_executor_plugin_slurm")
+    work = work_of(cluster, f"snakemake-{status_command}")
+    options = f"--slurm-status-command {status_command} --slurm-init-seconds-before-status-checks 1"
+    done = cluster.run(
+        f"{clients}/snakemake --snakefile {HERE}/programs/Snakefile --directory {work} --executor slurm --jobs 4"
+        f" --default-resources slurm_partition=debug --latency-wait 5 --seconds-between-status-checks 2 {options}",
+        environment={"HOME": str(work), "XDG_CACHE_HOME": f"{work}/cache"},
+        directory=work,
+        timeout=200,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (work / "total.txt").read_text() == "0 2\n1 2\n2 2\n3 2\ncpu\n"
+    comments = cluster.ok("sacct -X -n -P -o partition,state,alloccpus -S now-10minutes | sort | uniq -c")
+    assert "cpu|COMPLETED" in comments
+
+
+def test_reframe(cluster: Cluster, clients: Path) -> None:
+    installed(clients, "reframe")
+    work = work_of(cluster, "reframe")
+    done = cluster.run(
+        f"{clients}/reframe -C {HERE}/reframe_checks/settings.py -c {HERE}/reframe_checks/tasks.py -r"
+        f" --prefix {work} --report-file {work}/report.json --flex-alloc-nodes=idle",
+        environment={"HOME": str(work), "RFM_ENABLE_RESULTS_STORAGE": "n"},
+        directory=work,
+        timeout=200,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "PASSED" in done.stdout
+    assert "Ran 3/3 test case(s)" in done.stdout
