@@ -393,16 +393,24 @@ def _pods_over(below: PodSettings, said: Mapping[str, Any]) -> PodSettings:
 
 
 def _merged(below: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
-    """Key by key, mappings in mappings too; null takes a key away."""
-    found = dict(below)
-    for key, value in said.items():
-        if value is None:
-            found.pop(key, None)
-        elif isinstance(value, Mapping) and isinstance(found.get(key), Mapping):
-            found[key] = _merged(found[key], value)
-        else:
-            found[key] = value
-    return found
+    """Key by key; null takes a key away."""
+    return {key: value for key, value in {**below, **said}.items() if value is not None}
+
+
+def _spec_over(below: Any, said: Any) -> Any:
+    """Parts of a pod's spec over others: mappings key by key, lists of named things by name. Null stays, since it takes away
+    what slurmk itself would say."""
+    if isinstance(below, Mapping) and isinstance(said, Mapping):
+        return {**below, **{key: _spec_over(below[key], value) if key in below else value for key, value in said.items()}}
+    if _is_named(below) and _is_named(said):
+        found = {each["name"]: each for each in below}
+        found.update((each["name"], _spec_over(found.get(each["name"]), each)) for each in said)
+        return list(found.values())
+    return said
+
+
+def _is_named(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(each, Mapping) and "name" in each for each in value)
 
 
 def _by_name(below: tuple[Mapping[str, Any], ...], said: tuple[Mapping[str, Any], ...]) -> tuple[Mapping[str, Any], ...]:
@@ -422,5 +430,5 @@ _OVER: Mapping[str, Callable[[Any, Any], Any]] = {
     "labels": _merged,
     "annotations": _merged,
     "environment": _merged,
-    "pod": _merged,
+    "pod": _spec_over,
 }

@@ -42,9 +42,9 @@ Times are seconds, quantities are Kubernetes' (`500m`, `4Gi`). A mistake is told
 
 PODS_NOTE = """
 The same keys are in `pods` of a partition, which says what is different there. Its single values take the place of the
-site's; its mappings (`labels`, `annotations`, `environment`, `nodeSelector`, `pod`) are merged into the site's key by key, null
-takes a key away; its `tolerations` and `imagePullSecrets` are added; its `volumes` are added, one of the same name takes the
-other's place.
+site's; its mappings (`labels`, `annotations`, `environment`, `nodeSelector`) are merged into the site's key by key, null takes
+a key away; `pod` is merged as described; its `tolerations` and `imagePullSecrets` are added; its `volumes` are added, one of
+the same name takes the other's place.
 """
 
 

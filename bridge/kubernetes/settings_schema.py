@@ -278,8 +278,14 @@ POD_KEYS: Mapping[str, Schema] = {
     ),
     "labels": texts("More labels for the jobs' objects.", "label-key", "label-value"),
     "annotations": texts("More annotations for the jobs' objects.", "label-key"),
-    "environment": texts("More environment variables for the jobs; what the job itself brings wins.", "variable"),
-    "pod": anything("Anything else for the pods' `spec`, merged into it key by key."),
+    "environment": texts(
+        "More environment variables for the jobs. Those of the submission win, except in a job that names its own image.",
+        "variable",
+    ),
+    "pod": anything(
+        "Anything else for the pods' `spec`, merged into it: mappings key by key, lists of named things (containers, volumes) "
+        "by name; null takes away what slurmk itself would say there. The job's container is `job`."
+    ),
     "cpuRequest": {
         "type": ["string", "number"],
         "format": "quantity",

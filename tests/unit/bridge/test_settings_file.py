@@ -141,7 +141,10 @@ pods:
   volumes:
   - {name: home, nfs: {server: s, path: /home}, mountPath: /home}
   - {name: scratch, emptyDir: {}, mountPath: /scratch}
-  pod: {dnsPolicy: None, dnsConfig: {nameservers: [10.0.0.1], searches: [a]}}
+  pod:
+    dnsPolicy: None
+    dnsConfig: {nameservers: [10.0.0.1], searches: [a]}
+    containers: [{name: job, tty: true, env: [{name: A, value: x}]}]
 partitions:
   same: {}
   bare:
@@ -153,7 +156,7 @@ partitions:
       nodeSelector: {disk: null, zone: z}
       environment: {B: "3"}
       volumes: [{name: scratch, hostPath: {path: /fast}, mountPath: /scratch}, {name: data, emptyDir: {}, mountPath: /data}]
-      pod: {dnsConfig: {searches: [b]}, dnsPolicy: null}
+      pod: {dnsConfig: {searches: [b]}, dnsPolicy: null, containers: [{name: job, env: [{name: B, value: y}]}, {name: log}]}
 """
 
 
@@ -172,7 +175,14 @@ def test_a_partition_has_what_the_site_has_and_what_it_has_of_its_own() -> None:
         ("scratch", True),
         ("data", False),
     ]
-    assert other.pod == {"dnsConfig": {"nameservers": ["10.0.0.1"], "searches": ["b"]}}
+    assert other.pod == {
+        "dnsPolicy": None,  # takes away what slurmk itself would say
+        "dnsConfig": {"nameservers": ["10.0.0.1"], "searches": ["b"]},
+        "containers": [
+            {"name": "job", "tty": True, "env": [{"name": "A", "value": "x"}, {"name": "B", "value": "y"}]},
+            {"name": "log"},
+        ],
+    }
     assert settings.pods.pod["dnsPolicy"] == "None"
 
 
