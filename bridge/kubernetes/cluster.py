@@ -161,6 +161,8 @@ class Cluster:
             f"kubernetes: {self._api.server} {self._version}, namespace {self.settings.namespace},"
             f" {len(self._manifests)} nodes with {pods} {'pod' if pods == 1 else 'pods'} of others"
         ]
+        writes = self._api.writes
+        lines.append(f"requests to it: {sum(self._api.requests.values()) - writes} reads, {writes} writes")
         lines += [f"trouble: {resource}: {watch.trouble}" for resource, watch in self._watches.items() if watch.trouble]
         if self._api.fenced:
             lines.append(f"trouble: nothing is written to Kubernetes: {self._api.fenced}")
