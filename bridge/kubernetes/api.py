@@ -106,6 +106,7 @@ class _Request:
     content_type: str = "application/json"
     repeatable: bool = True
     urgent: bool = False
+    unfenced: bool = False
 
     @property
     def writes(self) -> bool:
@@ -244,13 +245,15 @@ class Api:
             "subresource": subresource,
             "namespace": namespace,
         }
-        review = {
+        review: Manifest = {
             "apiVersion": "authorization.k8s.io/v1",
             "kind": "SelfSubjectAccessReview",
             "spec": {"resourceAttributes": attributes},
         }
         path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
-        answer = await self._send(_Request("create", "POST", "SelfSubjectAccessReview", path, {}, review, urgent=True), None)
+        answer = await self._send(
+            _Request("create", "POST", "SelfSubjectAccessReview", path, {}, review, urgent=True, unfenced=True), None
+        )
         return bool(answer["status"].get("allowed"))
 
     async def local_address(self) -> str:
@@ -274,18 +277,22 @@ class Api:
         manager: str = FIELD_MANAGER,
         dry_run: bool = False,
         urgent: bool = False,
+        unfenced: bool = False,
         timeout: float | None = None,
     ) -> Manifest:
         """Make an object; raises ApiError ``already_exists``. Fields that the API server does not know are an error.
 
-        ``urgent``, here and below: neither paced nor fenced.
+        ``urgent``, here and below: not after the writes that wait for their turn. ``unfenced``: for the Lease itself.
         """
         resource = resource_of(manifest)
         path = resource.path(manifest["metadata"].get("namespace", ""))
         query = _write_query(manager, dry_run, strict=True)
         named = "name" in manifest["metadata"]
         return await self._send(
-            _Request("create", "POST", resource.kind, path, query, manifest, repeatable=named, urgent=urgent), timeout
+            _Request(
+                "create", "POST", resource.kind, path, query, manifest, repeatable=named, urgent=urgent, unfenced=unfenced
+            ),
+            timeout,
         )
 
     async def apply(
@@ -318,12 +325,19 @@ class Api:
         return await self._send(request, None)
 
     async def replace(
-        self, manifest: Manifest, *, manager: str = FIELD_MANAGER, urgent: bool = False, timeout: float | None = None
+        self,
+        manifest: Manifest,
+        *,
+        manager: str = FIELD_MANAGER,
+        urgent: bool = False,
+        unfenced: bool = False,
+        timeout: float | None = None,
     ) -> Manifest:
         """Put an object in the place of the one with its ``resourceVersion``; raises ApiError ``conflict``."""
         reference = reference_of(manifest)
         query = _write_query(manager, dry_run=False, strict=True)
-        request = _Request("update", "PUT", reference.resource.kind, reference.path, query, manifest, urgent=urgent)
+        kind, path = reference.resource.kind, reference.path
+        request = _Request("update", "PUT", kind, path, query, manifest, urgent=urgent, unfenced=unfenced)
         return await self._send(request, timeout)
 
     async def delete(
@@ -389,7 +403,7 @@ class Api:
             await asyncio.sleep(wait)
 
     async def _attempt(self, request: _Request, seconds: float) -> Manifest:
-        if self.fenced and request.writes and not request.urgent:
+        if self.fenced and request.writes and not request.unfenced:
             raise _Again(self.fenced, untaken=True)
         data = None if request.body is None else json.dumps(request.body, separators=(",", ":")).encode()
         headers = {"Accept": "application/json"}

@@ -106,7 +106,7 @@ class Lease:
         manifest = {"apiVersion": LEASE.group_version, "kind": LEASE.kind, "metadata": metadata}
         manifest["spec"] = self._spec({}, self._identity, self._seconds)
         try:
-            return await self._api.create(manifest, urgent=True, timeout=self._patience)
+            return await self._api.create(manifest, urgent=True, unfenced=True, timeout=self._patience)
         except ApiError as error:
             if error.already_exists:
                 return None
@@ -126,7 +126,7 @@ class Lease:
 
     async def _replace(self, found: Manifest, holder: str, seconds: int) -> Manifest:
         spec = self._spec(found.get("spec") or {}, holder, seconds)
-        return await self._api.replace({**found, "spec": spec}, urgent=True, timeout=self._patience)
+        return await self._api.replace({**found, "spec": spec}, urgent=True, unfenced=True, timeout=self._patience)
 
     def _spec(self, before: dict[str, Any], holder: str, seconds: int) -> dict[str, Any]:
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

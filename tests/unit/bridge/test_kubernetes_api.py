@@ -266,6 +266,8 @@ def test_fenced_writes_wait_as_if_the_server_were_away(tmp_path: Path) -> None:
         api.fenced = "the lease could not be renewed"
         with pytest.raises(Unavailable, match="the lease could not be renewed"):
             await api.delete(pod())
+        with pytest.raises(Unavailable, match="the lease could not be renewed"):
+            await api.patch(pod(), {}, urgent=True)
         assert await api.get(pod())
 
     play(tmp_path, story, ClientLimits(timeout=1.0))
