@@ -20,7 +20,7 @@ from bridge.kubernetes.devices import Devices, devices_of
 from bridge.kubernetes.gres import NO_SLICES, Slices
 from bridge.kubernetes.kinds import RENDERERS
 from bridge.kubernetes.kinds.plan import Group, PodTemplate, WorkloadPlan
-from bridge.kubernetes.programs import pod_parts, secret_data
+from bridge.kubernetes.programs import LEAST_MEMORY, pod_parts, secret_data
 from bridge.kubernetes.quantities import format_milli, parse_milli
 from bridge.kubernetes.resources import Manifest
 from bridge.kubernetes.settings import PodSettings, Settings
@@ -298,7 +298,8 @@ def _whose(group: Group) -> Mapping[str, str]:
 
 
 def _memory(group: Group) -> str:
-    return f"{group.memory}Mi" if group.memory else ""
+    """Never less than what a pod needs to come up at all, with stepd in it."""
+    return f"{max(group.memory, LEAST_MEMORY)}Mi" if group.memory else ""
 
 
 def _resources(group: Group, settings: PodSettings) -> dict[str, str]:

@@ -16,7 +16,10 @@ from pathlib import Path
 import pytest
 from pod_processes import PodProcesses, Pods, logs, make_job, pods
 
-from bridge.kubernetes.programs import boot, group, passwd, program_files, programs, secret_data
+from bridge.kubernetes.programs import LEAST_MEMORY, boot, group, passwd, program_files, programs, secret_data
+from bridge.kubernetes.render import Context, render
+from bridge.kubernetes.settings import Kind, PodSettings, Settings
+from bridge.kubernetes.templating import Templates
 from bridge.link import attempt_secret, command_secret
 from slurmk import wire
 from slurmk.client import installation
@@ -379,3 +382,14 @@ def test_hosts_are_replaced_in_place_and_foreign_words_kept_out(tmp_path: Path) 
     write_hosts(str(path), {"n1": "10.0.0.9"})
     assert path.read_text() == f"127.0.0.1 localhost\n{pod_module.MARK}\n10.0.0.9\tn1\n"
     assert path.stat().st_ino == inode
+
+
+def test_no_pod_is_too_small_to_come_up(tmp_path: Path) -> None:
+    settings = Settings(pods=PodSettings(image="i", kind=Kind.PODS))
+    templates = Templates("")
+    context = Context("h:1", {}, templates, lambda settings, partition: settings.pods, lambda job, settings: {})
+    for asked, given in ((1, f"{LEAST_MEMORY}Mi"), (100, "100Mi")):
+        job, files = make_job(tmp_path, 5, b"#!/bin/sh\n", memory=asked)
+        (pod,) = render(job, files, Site("x", (), ()), settings, context).objects
+        resources = pod["spec"]["containers"][0]["resources"]
+        assert resources["requests"]["memory"] == resources["limits"]["memory"] == given
