@@ -21,12 +21,13 @@ from grammar.arrays import parse_array
 from grammar.errors import GrammarError
 from grammar.hostlist import expand
 from grammar.times import format_time, parse_duration, parse_time
-from slurmk.commands.call import VERSION_TEXT, Call, Controller, Failure, Output
+from slurmk.commands.call import VERSION_TEXT, Call, Controller, Failure, Output, Unreadable
 from slurmk.commands.command_help import help_text
 from slurmk.commands.documents.envelope import Wanted
 from slurmk.commands.documents.printing import form, print_rows
 from slurmk.commands.documents.records import RECORD, record_view
 from slurmk.commands.job_text import STEP_NAMES
+from slurmk.commands.reasons import REASONS
 from slurmk.commands.sacct_fields import (
     BRIEF_FORMAT,
     DEFAULT_FORMAT,
@@ -39,7 +40,7 @@ from slurmk.commands.sacct_fields import (
     PrintedColumn,
     columns_of,
 )
-from slurmk.model.states import FLAG_CODES, STATE_CODES, JobFlag, JobState, Reason
+from slurmk.model.states import FLAG_CODES, STATE_CODES, JobFlag, JobState
 
 _VALUE, _MAYBE = Argument.REQUIRED, Argument.OPTIONAL
 _ALONE = "there is one cluster"
@@ -51,7 +52,7 @@ OPTIONS: tuple[Option, ...] = (
     Option(("brief",), "b"),
     Option(("batch-script",), "B"),
     Option(("completion",), "c", note="there is no job completion plugin; says so"),
-    Option(("constraints",), argument=_VALUE),
+    Option(("constraints",), "C", _VALUE),
     Option(("delimiter",), argument=_VALUE),
     Option(("duplicates",), "D"),
     Option(("helpformat",), "e"),
@@ -193,6 +194,8 @@ async def run(call: Call, controller: Controller, output: Output) -> int:
 
 
 async def _answer(call: Call, controller: Controller, output: Output, options: Mapping[str, str], asked: Wanted | None) -> int:
+    if "file" in options:
+        await _check_file(output, options["file"])
     if options.keys() & {"completion", "file"}:
         raise Failure("Slurm job completion is disabled\n")
     if options.keys() & {"batch-script", "env-vars"}:
@@ -201,6 +204,8 @@ async def _answer(call: Call, controller: Controller, output: Output, options: M
     for notice in request.notices:
         output.error(notice)
     records = [] if request.nothing else await asyncio.to_thread(controller.store.jobs, request.query)
+    if request.query.reasons:
+        records = [record for record in records if record.job.time_start]  # what one waits for now is not noted yet
     if request.flags:
         records = [record for record in records if request.flags <= set(Line(record, None, request.manner).flags().split(","))]
     if asked is not None:
@@ -212,6 +217,16 @@ async def _answer(call: Call, controller: Controller, output: Output, options: M
         output.write(text)
         await output.drain()
     return 1 if request.nothing and request.notices else 0
+
+
+async def _check_file(output: Output, path: str) -> None:
+    """What -f names has to be a file. Raises Failure."""
+    try:
+        readable = not path.startswith("/dev/") and await output.read(path, 0) is not None
+    except Unreadable:
+        readable = False
+    if not readable:
+        raise Failure(f"{path} is not a valid file\n")
 
 
 def _information(given: Iterable[Given]) -> str | None:
@@ -227,7 +242,7 @@ def _information(given: Iterable[Given]) -> str | None:
         if option.name == "helpstate":
             return _in_columns([state.name for state in JobState], 19, 4)
         if option.name == "helpreason":
-            return _in_columns([reason.value for reason in Reason], 39, 2)
+            return _in_columns(REASONS, 39, 2)
     return None
 
 
@@ -242,12 +257,10 @@ def _in_columns(words: Sequence[str], width: int, columns: int) -> str:
 def read_request(call: Call, controller: Controller, options: Mapping[str, str]) -> Request:
     """Options over environment over defaults. Raises Failure with Slurm's message, GrammarError for a wrong time."""
     now = controller.now()
-    unit = options.get("units", "").upper()
-    if "units" in options and (len(unit) != 1 or unit not in UNITS):
-        raise Failure(
-            f"sacct: error: Invalid unit type '{options['units']}'. Possible options are '{UNITS}'\n"
-            "sacct: fatal: Invalid unit type\n"
-        )
+    unit = options.get("units", "")[:1].upper()
+    if "units" in options and (not unit or unit not in UNITS):
+        said = f"{options['units']}'. Possible options are '{UNITS}'" if unit else ""
+        raise Failure(f"sacct: error: Invalid unit type '{said}\nsacct: fatal: Invalid unit type\n")
     query = _filters(call, controller, options)
     query, notices = _windowed(query, options, now)
     try:
@@ -288,7 +301,7 @@ def _format(call: Call, options: Mapping[str, str]) -> str:
         return BRIEF_FORMAT
     if "long" in options:
         return LONG_FORMAT
-    return call.environment.get("SACCT_FORMAT") or DEFAULT_FORMAT
+    return call.environment.get("SACCT_FORMAT", DEFAULT_FORMAT)
 
 
 def _filters(call: Call, controller: Controller, options: Mapping[str, str]) -> JobQuery:
@@ -427,7 +440,7 @@ def _qos(controller: Controller, options: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _reasons(options: Mapping[str, str]) -> tuple[str, ...]:
-    known = {reason.value.lower(): reason.value for reason in Reason}
+    known = {reason.lower(): reason for reason in REASONS}
     for word in _words(options, "reason"):
         if word.lower() not in known:
             raise Failure(f"sacct: fatal: unrecognized job reason value '{word}'\n")
@@ -614,11 +627,13 @@ async def _print_files(call: Call, controller: Controller, output: Output, optio
     filters = await asyncio.to_thread(_filters, call, controller, options)
     query, _ = _windowed(filters, options, controller.now())
     records = await asyncio.to_thread(controller.store.jobs, replace(query, with_steps=False))
+    manner = Manner(controller.machine.site, int(controller.now()))
     for record in records:
         job = record.job
         if not call.caller.operator and job.user_id != call.caller.user_id:
             continue
-        title = f"Batch Script for {job.job_id}" if script else f"Environment used for {job.job_id} (must be batch to display)"
+        name = Line(record, None, manner).job_id()
+        title = f"Batch Script for {name}" if script else f"Environment used for {name} (must be batch to display)"
         output.write(f"{title}\n{'-' * 80}\n")
         output.write(await asyncio.to_thread(_stored, controller, job, script) or b"NONE\n")
         await output.drain()

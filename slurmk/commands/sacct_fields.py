@@ -6,13 +6,14 @@ A field that slurmk has no data for prints what Slurm prints when it has none, w
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
 from accounting.queries import JobRecord
 from accounting.rows import StepRow
 from grammar.errors import GrammarError
+from grammar.hostlist import expand
 from grammar.patterns import PatternValues, expand_pattern
 from grammar.sizes import format_memory, format_size
 from grammar.times import format_elapsed, format_time
@@ -40,6 +41,74 @@ class Manner:
     def stored(self) -> frozenset[str]:
         """What AccountingStoreFlags keeps."""
         return frozenset(self.site.parameters.get("AccountingStoreFlags", "").lower().split(","))
+
+
+Measure = Callable[[Usage, int], dict[str, int]]
+"""Amounts by the name of their TRES, from the usage of a step with so many tasks: seconds of CPU, bytes, counts."""
+
+
+def average_in(usage: Usage, tasks: int) -> dict[str, int]:
+    """What a task used on average."""
+    return {
+        "cpu": usage.average_cpu // 1_000_000,
+        "energy": 0,
+        "fs/disk": usage.average_disk_read,
+        "mem": usage.average_rss,
+        "pages": usage.average_pages,
+        "vmem": usage.average_vsize,
+    }
+
+
+def maximum_in(usage: Usage, tasks: int) -> dict[str, int]:
+    """The most that a task used; of several tasks nobody knows the most CPU time."""
+    cpu = {"cpu": usage.average_cpu // 1_000_000} if tasks == 1 else {}
+    return cpu | {
+        "energy": 0,
+        "fs/disk": usage.maximum_disk_read,
+        "mem": usage.maximum_rss,
+        "pages": usage.maximum_pages,
+        "vmem": usage.maximum_vsize,
+    }
+
+
+def minimum_in(usage: Usage, tasks: int) -> dict[str, int]:
+    """The least that a task used; of several tasks only the least CPU time is known."""
+    return maximum_in(usage, 1) if tasks == 1 else {"cpu": usage.minimum_cpu // 1_000_000, "energy": 0}
+
+
+def total_in(usage: Usage, tasks: int) -> dict[str, int]:
+    """What all tasks used."""
+    of_all = {name: count * tasks for name, count in average_in(usage, tasks).items()}
+    return of_all | {"cpu": (usage.user_cpu + usage.system_cpu) // 1_000_000}
+
+
+def average_out(usage: Usage, tasks: int) -> dict[str, int]:
+    """What a task wrote on average."""
+    return {"energy": 0, "fs/disk": usage.average_disk_write}
+
+
+def maximum_out(usage: Usage, tasks: int) -> dict[str, int]:
+    """The most that a task wrote."""
+    return {"energy": 0, "fs/disk": usage.maximum_disk_write}
+
+
+def minimum_out(usage: Usage, tasks: int) -> dict[str, int]:
+    """The least that a task wrote; of several tasks that is not known."""
+    return maximum_out(usage, 1) if tasks == 1 else {"energy": 0}
+
+
+def total_out(usage: Usage, tasks: int) -> dict[str, int]:
+    """What all tasks wrote."""
+    return {"energy": 0, "fs/disk": usage.average_disk_write * tasks}
+
+
+@lru_cache(maxsize=1024)
+def first_host(node_list: str) -> str:
+    """The first node of a host list, "" of none."""
+    try:
+        return next(iter(expand(node_list)), "") if node_list else ""
+    except GrammarError:
+        return ""
 
 
 class Line:
@@ -294,43 +363,31 @@ class Line:
             self._usage = self.step.measured
         return self._usage
 
-    def usage_in_average(self) -> str:
-        found = self.usage()
-        if found is None:
-            return ""
-        return self._usage_text(
-            found.average_cpu, found.average_disk_read, found.average_rss, found.average_pages, found.average_vsize
-        )
-
-    def usage_in_total(self) -> str:
+    def measured(self, measure: Measure) -> str:
+        """What ``measure`` finds in the step's usage, by name."""
         found = self.usage()
         if found is None or self.step is None:
             return ""
-        tasks, cpu = self.step.tasks, found.user_cpu + found.system_cpu
-        return self._usage_text(
-            cpu,
-            found.average_disk_read * tasks,
-            found.average_rss * tasks,
-            found.average_pages * tasks,
-            found.average_vsize * tasks,
-        )
+        return ",".join(f"{name}={self._amount(name, count)}" for name, count in measure(found, self.step.tasks).items())
 
-    def _usage_text(self, cpu: int, disk: int, rss: int, pages: int, vsize: int) -> str:
-        time = format_elapsed(cpu // 1_000_000, padded=True)
-        memory, virtual = self._bytes(rss), self._bytes(vsize)
-        return f"cpu={time},energy=0,fs/disk={disk},mem={memory},pages={pages},vmem={virtual}"
+    def _amount(self, name: str, count: int) -> str:
+        if name == "cpu":
+            return format_elapsed(count, padded=True)
+        return self._bytes(count) if name in ("mem", "vmem") else str(count)
 
-    def usage_out_average(self) -> str:
+    def places(self, measure: Measure) -> Mapping[str, tuple[str, int]]:
+        """Node and task where each of what ``measure`` finds was seen, as far as that is known."""
         found = self.usage()
-        return "" if found is None else f"energy=0,fs/disk={found.average_disk_write}"
-
-    def usage_out_maximum(self) -> str:
-        found = self.usage()
-        return "" if found is None else f"energy=0,fs/disk={found.maximum_disk_write}"
-
-    def usage_out_total(self) -> str:
-        found = self.usage()
-        return "" if found is None or self.step is None else f"energy=0,fs/disk={found.average_disk_write * self.step.tasks}"
+        if found is None or self.step is None:
+            return {}
+        known = {
+            "mem": (found.maximum_rss_node, found.maximum_rss_task),
+            "vmem": (found.maximum_vsize_node, found.maximum_vsize_task),
+        }
+        places = {name: place for name, place in known.items() if place[0]}
+        if self.step.tasks == 1:
+            places = dict.fromkeys(measure(found, 1), (first_host(self.step.node_list), 0)) | places
+        return {name: places[name] for name in measure(found, self.step.tasks) if name in places}
 
     # ------------------------------------------------------------------------------------------ files and words
 
@@ -457,6 +514,39 @@ def _seconds_of(name: str, width: int, attribute: str) -> OutputField:
     return _measured(name, width, lambda line, usage: format_elapsed(getattr(usage, attribute) // 1_000_000, padded=True))
 
 
+def _usage(name: str, width: int, measure: Measure) -> OutputField:
+    return OutputField(name, width, None, lambda line: line.measured(measure))
+
+
+def _nodes_of(name: str, width: int, measure: Measure) -> OutputField:
+    """Where each was seen: ``cpu=n1,mem=n2``."""
+    return OutputField(
+        name, width, None, lambda line: ",".join(f"{each}={node}" for each, (node, _) in line.places(measure).items())
+    )
+
+
+def _tasks_of(name: str, width: int, measure: Measure) -> OutputField:
+    """Of which task: ``cpu=0,mem=1``. Energy is nobody's."""
+    return OutputField(
+        name,
+        width,
+        None,
+        lambda line: ",".join(f"{each}={task}" for each, (_, task) in line.places(measure).items() if each != "energy"),
+    )
+
+
+def _node_of(name: str, width: int, measure: Measure, what: str) -> OutputField:
+    return OutputField(name, width, None, lambda line: line.places(measure).get(what, ("", 0))[0])
+
+
+def _task_of(name: str, width: int, measure: Measure, what: str) -> OutputField:
+    def value(line: Line) -> str:
+        place = line.places(measure).get(what)
+        return "" if place is None else str(place[1])
+
+    return OutputField(name, width, None, value)
+
+
 def _constant(name: str, width: int, job: str = "", step: str = "") -> OutputField:
     """A field that slurmk has no data for."""
     return OutputField(name, width, (lambda line: job) if job else None, (lambda line: step) if step else None)
@@ -504,14 +594,14 @@ FIELDS: tuple[OutputField, ...] = (
     _both("Layout", 9, Line.layout),
     _column("Licenses", 10, "licenses"),
     _disk_of("MaxDiskRead", 12, "maximum_disk_read"),
-    _constant("MaxDiskReadNode", 15),
-    _constant("MaxDiskReadTask", 15),
+    _node_of("MaxDiskReadNode", 15, maximum_in, "fs/disk"),
+    _task_of("MaxDiskReadTask", 15, maximum_in, "fs/disk"),
     _disk_of("MaxDiskWrite", 12, "maximum_disk_write"),
-    _constant("MaxDiskWriteNode", 16),
-    _constant("MaxDiskWriteTask", 16),
+    _node_of("MaxDiskWriteNode", 16, maximum_out, "fs/disk"),
+    _task_of("MaxDiskWriteTask", 16, maximum_out, "fs/disk"),
     _of_usage("MaxPages", 8, "maximum_pages"),
-    _constant("MaxPagesNode", 12),
-    _constant("MaxPagesTask", 14),
+    _node_of("MaxPagesNode", 12, maximum_in, "pages"),
+    _task_of("MaxPagesTask", 14, maximum_in, "pages"),
     _bytes_of("MaxRSS", 10, "maximum_rss"),
     _of_usage("MaxRSSNode", 10, "maximum_rss_node"),
     _of_usage("MaxRSSTask", 10, "maximum_rss_task"),
@@ -564,22 +654,22 @@ FIELDS: tuple[OutputField, ...] = (
     OutputField("Timelimit", 10, Line.time_limit),
     OutputField("TimelimitRaw", 10, Line.time_limit_raw),
     _both("TotalCPU", 10, Line.total_cpu),
-    OutputField("TRESUsageInAve", 14, None, Line.usage_in_average),
-    _constant("TRESUsageInMax", 14),
-    _constant("TRESUsageInMaxNode", 18),
-    _constant("TRESUsageInMaxTask", 18),
-    _constant("TRESUsageInMin", 14),
-    _constant("TRESUsageInMinNode", 18),
-    _constant("TRESUsageInMinTask", 18),
-    OutputField("TRESUsageInTot", 14, None, Line.usage_in_total),
-    OutputField("TRESUsageOutAve", 15, None, Line.usage_out_average),
-    OutputField("TRESUsageOutMax", 15, None, Line.usage_out_maximum),
-    _constant("TRESUsageOutMaxNode", 19),
-    _constant("TRESUsageOutMaxTask", 19),
-    _constant("TRESUsageOutMin", 15),
-    _constant("TRESUsageOutMinNode", 19),
-    _constant("TRESUsageOutMinTask", 19),
-    OutputField("TRESUsageOutTot", 15, None, Line.usage_out_total),
+    _usage("TRESUsageInAve", 14, average_in),
+    _usage("TRESUsageInMax", 14, maximum_in),
+    _nodes_of("TRESUsageInMaxNode", 18, maximum_in),
+    _tasks_of("TRESUsageInMaxTask", 18, maximum_in),
+    _usage("TRESUsageInMin", 14, minimum_in),
+    _nodes_of("TRESUsageInMinNode", 18, minimum_in),
+    _tasks_of("TRESUsageInMinTask", 18, minimum_in),
+    _usage("TRESUsageInTot", 14, total_in),
+    _usage("TRESUsageOutAve", 15, average_out),
+    _usage("TRESUsageOutMax", 15, maximum_out),
+    _nodes_of("TRESUsageOutMaxNode", 19, maximum_out),
+    _tasks_of("TRESUsageOutMaxTask", 19, maximum_out),
+    _usage("TRESUsageOutMin", 15, minimum_out),
+    _nodes_of("TRESUsageOutMinNode", 19, minimum_out),
+    _tasks_of("TRESUsageOutMinTask", 19, minimum_out),
+    _usage("TRESUsageOutTot", 15, total_out),
     _column("UID", 6, "user_id"),
     _column("User", 9, "user_name"),
     _both("UserCPU", 10, Line.user_cpu),

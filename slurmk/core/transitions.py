@@ -25,7 +25,7 @@ from slurmk.core.events import (
     Withdrawn,
 )
 from slurmk.core.state import Phase, Turn, phase_of
-from slurmk.model.job import Allocation, Job
+from slurmk.model.job import BATCH_STEP, Allocation, Job, Step
 from slurmk.model.states import JobFlag, JobState, Reason
 
 Report: TypeAlias = (
@@ -188,7 +188,7 @@ def _completing_node_failed(turn: Turn, job: Job, event: NodeFailed) -> None:
 
 
 def _step_started(turn: Turn, job: Job, event: StepStarted) -> None:
-    step = event.step
+    step = _as_held(job, event.step)
     others = tuple(each for each in job.steps if each.step_id != step.step_id)
     number = max(job.next_step, step.step_id + 1) if step.step_id < 0xFFFFFF00 else job.next_step
     turn.state.put(replace(job, steps=(*others, step), next_step=number))
@@ -197,7 +197,7 @@ def _step_started(turn: Turn, job: Job, event: StepStarted) -> None:
 
 def _step_ended(turn: Turn, job: Job, event: StepEnded) -> None:
     """The highest exit code of the steps is the job's derived one; only steps that still run are kept."""
-    step = event.step
+    step = _as_held(job, event.step)
     others = tuple(each for each in job.steps if each.step_id != step.step_id)
     derived = job.derived_exit_code if step.step_id >= 0xFFFFFF00 else max(job.derived_exit_code, step.exit_code)
     job = replace(job, steps=others, derived_exit_code=derived)
@@ -206,6 +206,16 @@ def _step_ended(turn: Turn, job: Job, event: StepEnded) -> None:
     else:
         turn.state.put(job)
     turn.keep(SaveStep(step, event.restart))
+
+
+def _as_held(job: Job, step: Step) -> Step:
+    """The batch script's step holds the GRES of the job's first node."""
+    if step.step_id != BATCH_STEP or step.gres or job.allocation is None:
+        return step
+    held: dict[str, int] = {}
+    for gres in job.allocation.shares[0].gres:
+        held[f"gres/{gres.name}"] = held.get(f"gres/{gres.name}", 0) + gres.count
+    return replace(step, gres=",".join(f"{name}={count}" for name, count in held.items())) if held else step
 
 
 def _finished_step_ended(turn: Turn, job: Job, event: StepEnded) -> None:

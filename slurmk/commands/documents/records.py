@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -15,8 +15,20 @@ from slurmk.commands.documents.shape import VERSIONS, Member, Shape, constant, n
 from slurmk.commands.documents.values import INFINITY, UNSET, exit_code, job_state, limit, number
 from slurmk.commands.job_text import STEP_NAMES
 from slurmk.commands.node_text import user_name
-from slurmk.commands.sacct_fields import Line
-from slurmk.model.job import BATCH_STEP, Usage
+from slurmk.commands.sacct_fields import (
+    Line,
+    Measure,
+    average_in,
+    average_out,
+    first_host,
+    maximum_in,
+    maximum_out,
+    minimum_in,
+    minimum_out,
+    total_in,
+    total_out,
+)
+from slurmk.model.job import BATCH_STEP
 from slurmk.model.site import Site
 from slurmk.model.states import NO_VALUE
 
@@ -89,60 +101,21 @@ def _requested(view: RecordView) -> object:
     return tres_list(view.line.manner.site, _amounts(view.line.job.tres_requested))
 
 
-Measure = Callable[[Usage, int], Mapping[str, int]]
-_AVERAGE: Measure = lambda usage, tasks: {  # noqa: E731
-    "cpu": usage.average_cpu // 1_000_000,
-    "mem": usage.average_rss,
-    "energy": 0,
-    "fs/disk": usage.average_disk_read,
-    "vmem": usage.average_vsize,
-    "pages": usage.average_pages,
-}
-
-
-def _maximum(usage: Usage, tasks: int) -> dict[str, int]:
-    return {
-        "cpu": usage.average_cpu // 1_000_000,
-        "mem": usage.maximum_rss,
-        "energy": 0,
-        "fs/disk": usage.maximum_disk_read,
-        "vmem": usage.maximum_vsize,
-        "pages": usage.maximum_pages,
-    }
-
-
-def _minimum(usage: Usage, tasks: int) -> dict[str, int]:
-    """What is known: of several tasks only the least of CPU time."""
-    return _maximum(usage, 1) if tasks == 1 else {"cpu": usage.minimum_cpu // 1_000_000, "energy": 0}
-
-
-def _total(usage: Usage, tasks: int) -> dict[str, int]:
-    average = _AVERAGE(usage, tasks)
-    return {name: count * tasks for name, count in average.items()} | {"cpu": (usage.user_cpu + usage.system_cpu) // 1_000_000}
-
-
-def _written(size: Callable[[Usage], int], *, times: bool = False) -> Measure:
-    return lambda usage, tasks: {"energy": 0, "fs/disk": size(usage) * (tasks if times else 1)}
-
-
 def _used(measure: Measure, *, places: bool = False) -> Callable[[RecordView], object]:
     def value(view: RecordView) -> object:
-        usage, step = view.line.usage(), view.line.step
+        line = view.line
+        usage, step = line.usage(), line.step
         if usage is None or step is None:
             return []
         amounts = measure(usage, step.tasks)
-        return tres_list(view.line.manner.site, amounts, _places(usage, step.node_list, amounts) if places else None)
+        where = None
+        if places:
+            first = (0, first_host(step.node_list))
+            seen = {name: (task, node) for name, (node, task) in line.places(measure).items()}
+            where = {name: seen.get(name, first) for name in amounts}
+        return tres_list(line.manner.site, amounts, where)
 
     return value
-
-
-def _places(usage: Usage, node_list: str, names: Iterable[str]) -> dict[str, tuple[int, str]]:
-    first = (0, _hosts(node_list)[0] if node_list else "")
-    known = {
-        "mem": (usage.maximum_rss_task, usage.maximum_rss_node),
-        "vmem": (usage.maximum_vsize_task, usage.maximum_vsize_node),
-    }
-    return {name: known[name] if name in known and known[name][1] else first for name in names}
 
 
 @lru_cache(maxsize=1024)
@@ -339,17 +312,17 @@ STEP: Shape[RecordView] = Shape(
         "tres",
         nested(
             "requested",
-            Member("max", _used(_maximum, places=True)),
-            Member("min", _used(_minimum, places=True)),
-            Member("average", _used(_AVERAGE)),
-            Member("total", _used(_total)),
+            Member("max", _used(maximum_in, places=True)),
+            Member("min", _used(minimum_in, places=True)),
+            Member("average", _used(average_in)),
+            Member("total", _used(total_in)),
         ),
         nested(
             "consumed",
-            Member("max", _used(_written(lambda usage: usage.maximum_disk_write), places=True)),
-            Member("min", _used(_written(lambda usage: usage.average_disk_write), places=True)),
-            Member("average", _used(_written(lambda usage: usage.average_disk_write))),
-            Member("total", _used(_written(lambda usage: usage.average_disk_write, times=True))),
+            Member("max", _used(maximum_out, places=True)),
+            Member("min", _used(minimum_out, places=True)),
+            Member("average", _used(average_out)),
+            Member("total", _used(total_out)),
         ),
         Member("allocated", _allocated),
     ),
