@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bridge.kubernetes import labels as names
-from bridge.kubernetes.devices import Devices, devices_of
+from bridge.kubernetes.devices import DeviceRequest, Devices, devices_of
 from bridge.kubernetes.gres import NO_SLICES, Slices
 from bridge.kubernetes.kinds import RENDERERS
 from bridge.kubernetes.kinds.plan import Group, PodTemplate, WorkloadPlan
@@ -109,7 +109,8 @@ def render(job: Job, files: JobFiles, site: Site, settings: Settings, context: C
     name, namespace = workload_name(job), pods.namespace or settings.namespace
     renderer = RENDERERS[pods.kind]
     groups = tuple(_groups(job, settings, context, shared=renderer.shared_templates))
-    made = _Pods(job, site, pods, context.templates, name, namespace)
+    asked = tuple(dict.fromkeys(group.devices.requests for group in groups if group.devices.requests))
+    made = _Pods(job, site, pods, context.templates, name, namespace, asked)
     metadata = {
         "namespace": namespace,
         "labels": {**pods.labels, **names.job_labels(job, site.cluster_name)},
@@ -123,12 +124,11 @@ def render(job: Job, files: JobFiles, site: Site, settings: Settings, context: C
         pods=tuple(made.of(group, renderer.scheduler) for group in groups),
         job=made.facts,
     )
-    claims = [made.claim_template(group) for group in groups if group.devices.requests]
     return Workload(
         name,
         namespace,
         _secret(name, metadata, secret_data(job, files, site, context.controller, context.group_names)),
-        (*claims, *renderer.objects(plan, context.templates)),
+        (*map(made.claim_template, asked), *renderer.objects(plan, context.templates)),
         {}
         if renderer.shared_templates
         else {share.node: f"{name}-n{number}" for number, share in enumerate(job.allocation.shares)},
@@ -160,9 +160,18 @@ def _groups(job: Job, settings: Settings, context: Context, *, shared: bool) -> 
 class _Pods:
     """Makes the pod templates of one job."""
 
-    def __init__(self, job: Job, site: Site, settings: PodSettings, templates: Templates, name: str, namespace: str) -> None:
+    def __init__(
+        self,
+        job: Job,
+        site: Site,
+        settings: PodSettings,
+        templates: Templates,
+        name: str,
+        namespace: str,
+        asked: tuple[tuple[DeviceRequest, ...], ...],
+    ) -> None:
         self._job, self._site, self._settings, self._templates = job, site, settings, templates
-        self._name, self._namespace = name, namespace
+        self._name, self._namespace, self._asked = name, namespace, asked
         self._image = image_of(job, settings)
         self._labels = {**settings.labels, **names.job_labels(job, site.cluster_name)}
         self.facts = job_facts(job)
@@ -172,6 +181,7 @@ class _Pods:
         settings = replace(self._settings, scheduler_name=self._settings.scheduler_name or scheduler)
         labels = {**self._labels, names.GROUP: str(group.index)}
         volumes, mounts = _volumes(settings)
+        requests = group.devices.requests
         own = group.nodes[0] if len(group.nodes) == 1 else ""
         parts = pod_parts(self._job, self._name, self._image, node=own)
         mounts = [*parts.mounts, *mounts]
@@ -195,7 +205,7 @@ class _Pods:
             shm=not any(mount["mountPath"] == "/dev/shm" for mount in mounts),
             resources=_resources(group, settings),
             memory=_memory(group),
-            claims=[{"name": "gres", "template": self._claim_name(group)}] if group.devices.requests else [],
+            claims=[{"name": "gres", "template": self._claim_name(requests)}] if requests else [],
             grace_seconds=self._site.kill_wait + GRACE_SECONDS,
             deadline_seconds=deadline_of(self._job, self._site),
         )
@@ -211,19 +221,19 @@ class _Pods:
             spec["initContainers"] = [*first, *(spec.get("initContainers") or ())]
         return PodTemplate(group, pod["metadata"], spec)
 
-    def claim_template(self, group: Group) -> Manifest:
-        """The ResourceClaimTemplate by which each pod of a group gets its devices."""
+    def claim_template(self, requests: tuple[DeviceRequest, ...]) -> Manifest:
+        """The ResourceClaimTemplate by which each pod with these requests gets devices of its own."""
         return self._templates.one(
             "claim",
-            name=self._claim_name(group),
+            name=self._claim_name(requests),
             namespace=self._namespace,
             labels=self._labels,
             annotations=names.job_annotations(self._job),
-            requests=group.devices.requests,
+            requests=requests,
         )
 
-    def _claim_name(self, group: Group) -> str:
-        return f"{self._name}-g{group.index}"
+    def _claim_name(self, requests: tuple[DeviceRequest, ...]) -> str:
+        return f"{self._name}-c{self._asked.index(requests)}"
 
 
 def job_facts(job: Job) -> Mapping[str, Any]:

@@ -13,11 +13,12 @@ from typing import Any
 import pytest
 
 from bridge.kubernetes import labels
+from bridge.kubernetes.gres import NO_SLICES, read_slices
 from bridge.kubernetes.render import Context, Workload, render, slurm_node
 from bridge.kubernetes.resources import RESOURCES, Manifest
-from bridge.kubernetes.settings import Kind, PodSettings, QueueSystem, Settings
+from bridge.kubernetes.settings import GresSource, Kind, PodSettings, QueueSystem, Settings
 from bridge.kubernetes.templating import Templates
-from slurmk.model.job import Allocation, Credentials, Job, JobFiles, JobRequest, NodeShare
+from slurmk.model.job import Allocation, Credentials, GresShare, Job, JobFiles, JobRequest, NodeShare
 from slurmk.model.node import Node, Partition
 from slurmk.model.site import Site
 
@@ -52,16 +53,22 @@ class Lab:
         names = tuple(self.nodes)
         self.site = Site("kinds", tuple(Node(name) for name in names), (Partition("main", names),), kill_wait=5)
         self.queue: dict[str, str] = {}
+        self.gres: dict[str, GresShare] = {}
+        self.sources = Settings().gres
+        self.slices = NO_SLICES
 
     def render(self, kind: Kind, *cpus: int, runtime: str = "1s", exit_code: int = 0, **pods: Any) -> Workload:
-        shares = tuple(NodeShare(node, count, 64, count) for node, count in zip(self.nodes, cpus, strict=False))
+        given = {node: (gres,) for node, gres in self.gres.items()}
+        shares = tuple(
+            NodeShare(node, count, 64, count, given.get(node, ())) for node, count in zip(self.nodes, cpus, strict=False)
+        )
         who = Credentials(1000, 1000, "alice", "alice", (1000,))
         allocation = Allocation("main", shares)
-        given = Job(job_id(kind), JobRequest(), who, 0, name="train", account="physics", time_limit=10, allocation=allocation)
+        job = Job(job_id(kind), JobRequest(), who, 0, name="train", account="physics", time_limit=10, allocation=allocation)
         annotations = {"lab/runtime": runtime, **({"lab/exit-code": str(exit_code)} if exit_code else {})}
         own = PodSettings(image="any", kind=kind, namespace=self.namespace, annotations=annotations, **pods)
-        context = Context("10.0.0.1:6817", self.nodes, Templates(), lambda *_: own, lambda *_: self.queue)
-        return render(given, FILES, self.site, Settings(), context)
+        context = Context("10.0.0.1:6817", self.nodes, Templates(), lambda *_: own, lambda *_: self.queue, slices=self.slices)
+        return render(job, FILES, self.site, Settings(gres=self.sources), context)
 
     def start(self, *cpus: int, **more: Any) -> dict[Kind, Workload]:
         """A job of each kind."""
@@ -75,6 +82,10 @@ class Lab:
     def get(self, what: str, *arguments: str) -> list[Manifest]:
         found = json.loads(self.kubectl("get", what, "-n", self.namespace, "-o", "json", *arguments))
         return list(found["items"])
+
+    def all(self, what: str) -> list[Manifest]:
+        """Objects of no namespace."""
+        return list(json.loads(self.kubectl("get", what, "-o", "json"))["items"])
 
     def pods(self) -> dict[Kind, list[Manifest]]:
         """By the kind of their job, in the order of their names."""
@@ -200,6 +211,37 @@ def test_with_its_secret_goes_everything(lab: Lab) -> None:
     there = set(lab.kubectl("api-resources", "-o", "name", "--namespaced").split())
     left = ",".join(each for each in kinds if each in there)
     lab.wait(lambda: lab.get(left) == [])
+
+
+@pytest.fixture
+def devices(lab: Lab) -> Iterator[GresSource]:
+    """Two kinds of devices on n3, of a driver that nobody runs: kube-scheduler gives them all the same."""
+    name = f"{lab.namespace}.example.com"
+    host = lab.nodes["n3"]["metadata"]["name"]
+    models = [{"name": f"d{number}", "attributes": {"model": {"string": model}}} for number, model in enumerate("AABB")]
+    pool = {"name": host, "generation": 1, "resourceSliceCount": 1}
+    chosen = {"cel": {"expression": f'device.driver == "{name}"'}}
+    made = {
+        "DeviceClass": {"selectors": [chosen]},
+        "ResourceSlice": {"driver": name, "nodeName": host, "pool": pool, "devices": models},
+    }
+    for kind, spec in made.items():
+        each = {"apiVersion": "resource.k8s.io/v1", "kind": kind, "metadata": {"name": name}, "spec": spec}
+        lab.kubectl("create", "-f", "-", input=json.dumps(each))
+    yield GresSource("gpu", device_class=name, type_label=f"{name}/model")
+    lab.kubectl("delete", f"deviceclass/{name}", f"resourceslice/{name}", "--wait=false")
+
+
+def test_devices_come_by_claims(lab: Lab, devices: GresSource) -> None:
+    lab.slices = read_slices(lab.all("resourceslices"))
+    lab.kinds = tuple(kind for kind in lab.kinds if kind in (Kind.PODS, Kind.JOBSET))
+    lab.gres = {"n3": GresShare("gpu", "b", 1)}
+    lab.sources = (devices,)
+    lab.start(1, 1, 1, runtime="600s")
+    lab.wait_for("Running", "Running", "Running")
+    claims = lab.get("resourceclaims")
+    given = [each["status"]["allocation"]["devices"]["results"] for each in claims]
+    assert sorted(result["device"] for results in given for result in results) == ["d2", "d3"]
 
 
 @pytest.mark.parametrize("user", [0, 1000])
