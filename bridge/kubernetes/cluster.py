@@ -461,8 +461,10 @@ def _keep(table: dict[str, Manifest], change: Change) -> None:
 
 
 def _chosen_by(manifest: Manifest) -> tuple[object, ...]:
-    """What of a node partitions and switches are made by."""
-    return manifest["metadata"].get("labels"), (manifest.get("spec") or {}).get("taints")
+    """What of a node the site is made by: its partitions, switches and default memory."""
+    allocatable = (manifest.get("status") or {}).get("allocatable") or {}
+    labels, taints = manifest["metadata"].get("labels"), (manifest.get("spec") or {}).get("taints")
+    return labels, taints, allocatable.get("cpu"), allocatable.get("memory")
 
 
 def _is_cordoned(manifest: Manifest, cordoned: bool, reason: str) -> bool:

@@ -78,14 +78,25 @@ def site_of(settings: Settings, configured: Site | None, placed: Iterable[Placed
     parameters = dict(site.parameters)
     if switches:
         parameters["TopologyPlugin"] = "topology/tree"
+    memory = site.default_memory_per_cpu
+    if configured is None:
+        memory = _memory_per_cpu(each.node for each in ordered.values())
+        parameters["DefMemPerCPU"] = str(memory)
     return replace(
         site,
         nodes=tuple(each.node for each in ordered.values()),
+        default_memory_per_cpu=memory,
         partitions=partitions,
         switches=switches,
         parameters=parameters,
         gres_types=site.gres_types or tuple(dict.fromkeys(source.name for source in settings.gres)),
     )
+
+
+def _memory_per_cpu(nodes: Iterable[Node]) -> int:
+    """MiB for each CPU of a job that says nothing of memory: a CPU's share of the node that has least. Slurm's own default,
+    all of the node's memory, would keep every other job from a node on which one runs."""
+    return min((node.memory // node.cpus for node in nodes if node.cpus and node.memory >= node.cpus), default=1)
 
 
 # ------------------------------------------------------------------- partitions

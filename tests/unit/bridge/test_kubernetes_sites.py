@@ -55,6 +55,14 @@ def test_without_any_file_all_nodes_are_one_partition() -> None:
     assert found.gres_types == ("gpu",)
 
 
+def test_a_job_that_says_nothing_of_memory_gets_its_cpus_share() -> None:
+    nodes = (node("a", cpu="8", memory="32Gi"), node("b", cpu="32", memory="64Gi"), node("c", cpu="0"))
+    assert site(Settings(), manifests=nodes).default_memory_per_cpu == 2048
+    assert site(Settings(), manifests=nodes).parameters["DefMemPerCPU"] == "2048"
+    assert site(Settings(), manifests=()).default_memory_per_cpu == 1
+    assert site(Settings(), conf("PartitionName=p Nodes=ALL"), manifests=nodes).default_memory_per_cpu is None
+
+
 def test_an_empty_cluster_has_its_partition() -> None:
     assert members(site(Settings(), manifests=())) == {"batch": ()}
 
