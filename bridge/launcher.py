@@ -7,8 +7,8 @@ cannot know was done. A launcher must never run one attempt's script twice.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol
 
 from slurmk.core.events import Event, KillFlag
 from slurmk.model.job import Job
@@ -57,6 +57,12 @@ class Launcher(Protocol):
 
     async def update_limit(self, job_id: int, restart: int, end_time: int | None) -> None:
         """A running job's end by its time limit moved."""
+        ...
+
+    async def ask(
+        self, job_id: int, restart: int, nodes: Sequence[str], question: Mapping[str, Any]
+    ) -> Mapping[str, Mapping[str, Any]]:
+        """Ask what runs of the job on these nodes (``slurmk.stepd.questions``); answers by node, of those that gave one."""
         ...
 
     async def cordon(self, node: str, cordoned: bool, reason: str) -> None:

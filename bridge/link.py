@@ -5,10 +5,10 @@ say what is new, and either may go away: commands wait here until the stepd is b
 it is acknowledged, which happens only once what the report changed is on disk.
 
 Messages from stepd: ``register`` (job, restart, node, pid, informed, manager, proof; in a pod also nonce, instance, address and
-described), then ``report`` (id, event, …) and ``address`` (manager).
+described), then ``report`` (id, event, …) and ``address`` (manager) and ``answer`` (id).
 Messages to stepd: ``nonce``, ``job`` (the description, only if it was not informed before), ``unknown`` (end everything),
 ``manager`` (where the step manager listens), ``terminate`` (kill_wait), ``signal`` (signal, step, flags), ``limit``
-(end_time) and ``ack`` (id); in a pod also ``welcome`` (proof), ``peers`` (addresses) and ``begin``.
+(end_time) ``ask`` (id, what, …) and ``ack`` (id); in a pod also ``welcome`` (proof), ``peers`` (addresses) and ``begin``.
 
 stepd in a pod runs as the job's user, who can therefore speak as it. What it says concerns its own job only, and is brought
 within bounds: it can misstate how the job's steps went, what they used and how the job ended, as a script could by other
@@ -41,6 +41,9 @@ log = logging.getLogger(__name__)
 REGISTER_SECONDS = 30.0
 
 USAGE_FIELDS = {each.name: type(each.default) for each in fields(Usage)}
+
+ANSWER_SECONDS = 10.0
+"""How long the answer to a question is waited for."""
 
 LARGEST = 1 << 53
 """More than anything that is counted or measured can be."""
@@ -124,6 +127,8 @@ class StepdLink:
         self._lost = lost
         self._released = released
         self._tasks: set[asyncio.Task[None]] = set()
+        self._asked: dict[int, tuple[asyncio.StreamWriter, asyncio.Future[Mapping[str, Any]]]] = {}
+        self._questions = 0
 
     def expect(self, attempt: Attempt) -> None:
         """Stepds of that attempt may come."""
@@ -153,6 +158,33 @@ class StepdLink:
         attempt = self.attempts.get(key)
         if attempt is not None:
             attempt.seats[attempt.first].tell({"kind": "limit", "end_time": end_time})
+
+    async def ask(
+        self, key: tuple[int, int], nodes: Sequence[str], question: Mapping[str, Any]
+    ) -> dict[str, Mapping[str, Any]]:
+        """Ask the stepds of these nodes; the answers by node. One that is away, or does not answer in time, has none."""
+        attempt = self.attempts.get(key)
+        seats = [attempt.seats[node] for node in nodes if node in attempt.seats] if attempt is not None else []
+        asked = {seat.node: self._ask(seat, question) for seat in seats if seat.writer is not None}
+        if asked:
+            await asyncio.wait(asked.values(), timeout=ANSWER_SECONDS)
+        return {node: future.result() for node, future in asked.items() if future.done() and not future.cancelled()}
+
+    def _ask(self, seat: Seat, question: Mapping[str, Any]) -> asyncio.Future[Mapping[str, Any]]:
+        self._questions += 1
+        number = self._questions
+        future: asyncio.Future[Mapping[str, Any]] = asyncio.get_running_loop().create_future()
+        assert seat.writer is not None
+        self._asked[number] = seat.writer, future
+        asyncio.get_running_loop().call_later(ANSWER_SECONDS, self._asked.pop, number, None)
+        seat.tell({**question, "kind": "ask", "id": number})
+        return future
+
+    def _answered(self, writer: asyncio.StreamWriter, message: Mapping[str, Any]) -> None:
+        """Only who was asked can answer."""
+        asked = self._asked.get(int(message["id"]))
+        if asked is not None and asked[0] is writer and not asked[1].done():
+            asked[1].set_result(message)
 
     # ---------------------------------------------------------------- one connection
 
@@ -215,6 +247,8 @@ class StepdLink:
                 message = await read_message(reader)
                 if message.get("kind") == "report":
                     self._take(attempt, seat, message)
+                elif message.get("kind") == "answer":
+                    self._answered(writer, message)
                 elif message.get("kind") == "address":
                     self._manager_found(attempt, str(message["manager"]))
         finally:

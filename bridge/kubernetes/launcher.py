@@ -243,6 +243,11 @@ class KubernetesLauncher:
     async def update_limit(self, job_id: int, restart: int, end_time: int | None) -> None:
         self._link.limit((job_id, restart), end_time)
 
+    async def ask(
+        self, job_id: int, restart: int, nodes: Sequence[str], question: Mapping[str, Any]
+    ) -> Mapping[str, Mapping[str, Any]]:
+        return await self._link.ask((job_id, restart), nodes, question)
+
     async def cordon(self, node: str, cordoned: bool, reason: str) -> None:
         await self._cluster.cordon(node, cordoned, reason)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from bridge.launcher import JobFiles
 from slurmk import SLURM_VERSION, __version__
@@ -18,6 +18,7 @@ from slurmk.core.events import Caller, Event, Submit
 from slurmk.model.job import Job
 
 if TYPE_CHECKING:
+    from slurmk.commands.statistics import Statistics
     from accounting.store import Store
     from slurmk.core.machine import Machine
     from slurmk.planner.snapshot import Outlook
@@ -108,6 +109,11 @@ class Controller(Protocol):
     @property
     def store(self) -> Store: ...
 
+    @property
+    def statistics(self) -> Statistics:
+        """What is counted for sdiag."""
+        ...
+
     def now(self) -> float:
         """Unix seconds."""
         ...
@@ -126,6 +132,10 @@ class Controller(Protocol):
 
     def access(self, job: Job) -> Mapping[str, str]:
         """Environment by which a process of the job's user finds the job's step manager (address, secret)."""
+        ...
+
+    async def ask(self, job: Job, nodes: Sequence[str], question: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
+        """Ask the stepds of a running job on these nodes; answers by node, of those that gave one."""
         ...
 
     async def reconfigure(self, caller: Caller) -> str:

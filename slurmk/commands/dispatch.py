@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import time
 from collections.abc import Awaitable, Callable
 from typing import cast
 
@@ -21,6 +22,8 @@ MODULES: dict[str, str] = {
     "sinfo": "slurmk.commands.sinfo",
     "sacct": "slurmk.commands.sacct",
     "scontrol": "slurmk.commands.scontrol",
+    "sprio": "slurmk.commands.sprio",
+    "sdiag": "slurmk.commands.sdiag",
     "slurmk": "slurmk.commands.slurmk",
 }
 """Command to the module whose ``run`` answers it."""
@@ -43,7 +46,12 @@ async def dispatch(call: Call, controller: Controller, output: Output) -> int:
         output.error(f"{call.command}: error: this command is not part of slurmk yet\n")
         return 1
     _set_time_format(call, controller, output)
-    return await run(call, controller, output)
+    began = time.monotonic()
+    try:
+        return await run(call, controller, output)
+    finally:
+        caller = call.caller
+        controller.statistics.requested(call.command, (caller.user_id, caller.user_name), time.monotonic() - began)
 
 
 def _set_time_format(call: Call, controller: Controller, output: Output) -> None:

@@ -35,8 +35,20 @@ class Directory:
 
 
 @dataclass(frozen=True, slots=True)
+class Shares:
+    """The factors of a priority before they are weighted, each between 0 and 1 (sprio --norm)."""
+
+    age: float = 0.0
+    fair_share: float = 0.0
+    job_size: float = 0.0
+    partition: float = 0.0
+    qos: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Factors:
-    """The weighted parts of a priority, as sprio(1) shows them."""
+    """The weighted parts of a priority, as sprio(1) shows them, and what they were made of. ``exact`` is their sum before each
+    was rounded down."""
 
     age: int
     fair_share: int
@@ -46,6 +58,8 @@ class Factors:
     site: int = 0
     association: int = 0
     nice: int = 0
+    shares: Shares = Shares()
+    exact: float = 0.0
 
     @property
     def total(self) -> int:
@@ -82,18 +96,33 @@ def expected_priority(turn: Turn, job: Job, nodes: int, cpus: int) -> int:
 def factors(state: State, directory: Directory, job: Job, now: int, nodes: int, cpus: int) -> Factors:
     """The parts of a job's priority under priority/multifactor."""
     weights = state.site.priority_weights
-    return Factors(
-        age=int(weights.get("age", 0) * _age(state, job, now)),
-        fair_share=int(
-            weights.get("fairshare", 0)
-            * directory.fair_share.get((job.credentials.user_name, job.account), directory.other_fair_share)
-        ),
-        job_size=int(weights.get("job_size", 0) * _size(state, nodes, cpus)),
-        partition=int(weights.get("partition", 0) * _partition(state, job)),
-        qos=int(weights.get("qos", 0) * _qos(directory, job)),
-        site=job.request.site_factor or 0,
-        nice=job.request.nice or 0,
+    user, account = job.credentials.user_name, job.account
+    shares = Shares(
+        age=_age(state, job, now),
+        fair_share=directory.fair_share.get((user, account), directory.other_fair_share),
+        job_size=_size(state, nodes, cpus),
+        partition=_partition(state, job),
+        qos=_qos(directory, job),
     )
+    weighted = {field: weights.get(weight, 0) * getattr(shares, field) for field, weight in WEIGHTS.items()}
+    site, nice = job.request.site_factor or 0, job.request.nice or 0
+    return Factors(
+        **{field: int(value) for field, value in weighted.items()},
+        site=site,
+        nice=nice,
+        shares=shares,
+        exact=sum(weighted.values()) + site - nice,
+    )
+
+
+WEIGHTS: Mapping[str, str] = {
+    "age": "age",
+    "fair_share": "fairshare",
+    "job_size": "job_size",
+    "partition": "partition",
+    "qos": "qos",
+}
+"""A factor to its weight's name in ``Site.priority_weights``."""
 
 
 def _age(state: State, job: Job, now: int) -> float:

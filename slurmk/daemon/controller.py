@@ -14,13 +14,14 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from accounting.store import Store
 from bridge.launcher import JobFiles, Launcher, Report
 from grammar.errors import GrammarError
 from slurmk.commands.call import Call, Output
 from slurmk.commands.dispatch import dispatch
+from slurmk.commands.statistics import Statistics
 from slurmk.core.effects import Effect, ForgetJob, Launch, Refused, SaveJob, SaveStep, Terminate
 from slurmk.core.errors import Errno, SlurmError
 from slurmk.core.events import (
@@ -122,6 +123,7 @@ class Daemon:
         self.directory = directory
         self.socket_path = directory / SOCKET
         self.started = time.time()
+        self.statistics = Statistics(self.started)
         self._site = site
         self._read_site = read_site or (lambda: site)
         self._store = store
@@ -188,6 +190,9 @@ class Daemon:
         """The secret that the job was given when it was submitted."""
         return self._files_now(job).secret
 
+    async def ask(self, job: Job, nodes: Sequence[str], question: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
+        return await self.launcher.ask(job.job_id, job.restarts, nodes, question)
+
     async def reconfigure(self, caller: Caller) -> str:
         """Read the configuration again and go by it. Returns what stands against it (nothing has changed then), or ""."""
         try:
@@ -232,6 +237,7 @@ class Daemon:
         committed = Committed(recovered.jobs, recovered.nodes, recovered.partitions, next_job_id)
         self.timers = Timers(loop, lambda: self.engine.report(Tick(self.now())))
         self.planning = Planning(self._snapshot, self._take_plan)
+        self.planning.timed = lambda seconds, length, full: self.statistics.planned(self.now(), seconds, length, full=full)
         self.launching = Launching(self.launcher, self._files, lambda event: self.engine.report(event), self.now)
         self.committer = Committer(self._store, loop)
         self.engine = Engine(
@@ -239,7 +245,7 @@ class Daemon:
             committed,
             self.committer,
             self.now,
-            self.launching.perform,
+            self._perform,
             self.planning.wake,
             self.timers.wake_at,
             self._changed,
@@ -378,13 +384,20 @@ class Daemon:
     async def _answer(self, call: Call, output: Output) -> int:
         return await dispatch(call, self, output)
 
+    def _perform(self, effect: Effect) -> None:
+        if isinstance(effect, Launch):
+            self.statistics.launched()
+        self.launching.perform(effect)
+
     def _changed(self, effect: Effect) -> None:
         match effect:
-            case SaveJob(job=job):
+            case SaveJob(job=job, new=new):
+                self.statistics.saved(job, new=new)
                 self._tell(job.job_id, self.machine.jobs.get(job.job_id, job))
             case SaveStep(step=step):
                 self._tell(step.job_id, self.machine.jobs.get(step.job_id))
             case ForgetJob(job_id=job_id):
+                self.statistics.forgotten(job_id)
                 self._tell(job_id, None)
             case _:
                 pass

@@ -34,6 +34,14 @@ REGULAR = 30.0
 """A plan is made at least this often (seconds), since what was promised moves when jobs end late."""
 
 
+Timed = Callable[[float, int, bool], None]
+"""Is told of a plan: seconds, waiting jobs, and whether it was a whole one."""
+
+
+def _nobody(seconds: float, length: int, full: bool) -> None:
+    return None
+
+
 class Planning:
     """Makes plans of ``snapshot()`` (None: not now) and gives them to ``take``, which is called on the event loop."""
 
@@ -48,6 +56,7 @@ class Planning:
         self._took = 0.0
         self._reacting = asyncio.Lock()
         self._tasks: list[asyncio.Task[None]] = []
+        self.timed: Timed = _nobody
 
     def start(self) -> None:
         loop = asyncio.get_running_loop()
@@ -103,6 +112,7 @@ class Planning:
             return
         made, plan = await asyncio.get_running_loop().run_in_executor(self._full, _full_plan, snapshot)
         self._took = time.monotonic() - began
+        self.timed(self._took, len(snapshot.pending), True)
         async with self._reacting:
             self._forecast = made
             self._take(plan)
@@ -117,7 +127,9 @@ class Planning:
             if snapshot is None:
                 return
             loop = asyncio.get_running_loop()
+            began = time.monotonic()
             plan = await loop.run_in_executor(self._quick, plan_starts, snapshot, self._forecast)
+            self.timed(time.monotonic() - began, len(snapshot.pending), False)
             if plan is None:
                 self._forecast = None
             else:

@@ -18,7 +18,7 @@ import sys
 import time
 
 from slurmk import wire
-from slurmk.stepd import cgroup, environment, keeper, messages, output, processes, texts, usage
+from slurmk.stepd import cgroup, environment, keeper, messages, output, processes, questions, texts, usage
 from slurmk.stepd.manager import StepManager
 from slurmk.stepd.reports import Reports
 
@@ -187,6 +187,8 @@ class Node:
             self.signal(int(message["signal"]), message.get("step"), int(message.get("flags", 0)))
         elif kind == "limit":
             self._set_limit(message["end_time"])
+        elif kind == "ask":
+            self._tell(dict(questions.answer(self, message), kind="answer", id=message["id"]))
         elif kind == "manager":
             self._follow(message["address"])
         elif kind == "unknown":

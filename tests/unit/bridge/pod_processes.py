@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from embedded_launcher import SITE, Cluster, make_job
 
@@ -112,6 +113,11 @@ class PodProcesses:
 
     async def update_limit(self, job_id: int, restart: int, end_time: int | None) -> None:
         self.link.limit((job_id, restart), end_time)
+
+    async def ask(
+        self, job_id: int, restart: int, nodes: Sequence[str], question: Mapping[str, Any]
+    ) -> Mapping[str, Mapping[str, Any]]:
+        return await self.link.ask((job_id, restart), nodes, question)
 
     def access(self, job: Job, secret: bytes) -> Mapping[str, str]:
         attempt = self.link.attempts[job.job_id, job.restarts]

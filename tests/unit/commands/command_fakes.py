@@ -15,6 +15,7 @@ from typing import Any
 from bridge.launcher import JobFiles
 from slurmk.commands.call import Call, Unreadable
 from slurmk.commands.dispatch import dispatch
+from slurmk.commands.statistics import Statistics
 from slurmk.core.effects import Accepted, Effect, Launch, Refused
 from slurmk.core.events import BatchEnded, Caller, Event, JobStarted, NodesReleased, Planned, StepStarted, Submission, Submit
 from slurmk.core.machine import Machine
@@ -87,6 +88,8 @@ class FakeController:
         self.events: list[Event] = []
         self.queue_calls: list[tuple[str, bool]] = []
         self.queue_answer = ("", 0)
+        self.statistics = Statistics(self.time)
+        self.answers: dict[str, dict[str, Any]] = {}  # of stepds, by node
 
     def now(self) -> float:
         return self.time
@@ -112,6 +115,9 @@ class FakeController:
 
     def access(self, job: Job) -> Mapping[str, str]:
         return {}
+
+    async def ask(self, job: Job, nodes: Sequence[str], question: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
+        return {node: self.answers[node] for node in nodes if node in self.answers}
 
     async def reconfigure(self, caller: Caller) -> str:
         return self.fault

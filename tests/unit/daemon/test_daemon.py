@@ -64,6 +64,11 @@ class NotingLauncher:
     async def update_limit(self, job_id: int, restart: int, end_time: int | None) -> None:
         pass
 
+    async def ask(
+        self, job_id: int, restart: int, nodes: Sequence[str], question: Mapping[str, object]
+    ) -> Mapping[str, Mapping[str, object]]:
+        return {}
+
     async def cordon(self, node: str, cordoned: bool, reason: str) -> None:
         pass
 

@@ -1,0 +1,94 @@
+"""What the controller may ask a stepd of its node while the job runs: its processes, and to write a file for the user.
+
+A question has ``what`` and the fields that its row needs; the answer is a JSON object, ``error`` in it says why there is
+nothing else.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+
+from slurmk.stepd import processes, usage
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Dict, List, Mapping
+
+    from slurmk.stepd.node import Node
+
+    Answer = Dict[str, Any]
+
+
+def answer(node: Node, question: Mapping[str, Any]) -> Answer:
+    """The answer to one question."""
+    asked = {"processes": _processes, "write": _write}.get(str(question.get("what")))
+    if asked is None:
+        return {"error": "this is not known here"}
+    try:
+        return asked(node, question)
+    except OSError as error:
+        return {"error": error.strerror or "I/O error", "errno": error.errno}
+    except (KeyError, TypeError, ValueError):
+        return {"error": "the question is not understood"}
+
+
+def _processes(node: Node, question: Mapping[str, Any]) -> Answer:
+    """Tasks of every step, each with its measures and with what runs below it."""
+    found: List[Answer] = []
+    for keeper, each in list(node.keepers.items()):
+        for process in processes.children(keeper) or []:
+            variables = _variables(process)
+            rank = variables.get(b"SLURM_PROCID", b"0")
+            if b"SLURM_PROCID" not in variables:
+                continue
+            measures = usage.empty()
+            usage.sample(process, measures)
+            found.append(
+                {
+                    "step": each.step,
+                    "pid": process,
+                    "rank": int(rank),
+                    "local": int(variables.get(b"SLURM_LOCALID", b"0")),
+                    "below": processes.descendants(process),
+                    "measures": measures,
+                }
+            )
+    return {"tasks": found}
+
+
+def _variables(process: int) -> Dict[bytes, bytes]:
+    """The environment that a process started with."""
+    try:
+        with open("/proc/%d/environ" % process, "rb") as file:
+            entries = file.read().split(b"\0")
+    except OSError:
+        return {}
+    return dict(entry.split(b"=", 1) for entry in entries if b"=" in entry)
+
+
+def _write(node: Node, question: Mapping[str, Any]) -> Answer:
+    """A piece of a file, written as the job's user: ``path``, ``offset``, ``data`` (base64), ``mode``, ``force``, and at the
+    last piece ``times`` (access and modification, seconds) or None."""
+    job = node.job
+    data = base64.b64decode(question["data"], validate=True)
+    offset = int(question["offset"])
+    path = os.path.join(job["directory"], str(question["path"]))
+    flags = os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW
+    if not offset:
+        flags |= os.O_CREAT | (os.O_TRUNC if question.get("force") else os.O_EXCL)
+    with processes.Identity(job["uid"], job["gid"], job["groups"]).borrowed():
+        descriptor = os.open(path, flags, 0o700)
+        try:
+            view = memoryview(data)
+            while view:
+                written = os.pwrite(descriptor, view, offset)
+                offset += written
+                view = view[written:]
+            if question.get("last"):
+                os.fchmod(descriptor, int(question["mode"]) & 0o777)
+                if question.get("times"):
+                    os.utime(descriptor, (int(question["times"][0]), int(question["times"][1])))
+        finally:
+            os.close(descriptor)
+    return {"written": len(data)}
