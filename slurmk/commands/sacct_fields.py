@@ -307,7 +307,13 @@ class Line:
         return str(self.step.tasks) if self.step else ""
 
     def tres_allocated(self) -> str:
-        return self._tres((self.step or self.job).tres_allocated)
+        """A step's GRES are counted by type only where the site's accounting does."""
+        text = (self.step or self.job).tres_allocated
+        if self.step is not None and ":" in text:
+            tracked = self.manner.site.parameters.get("AccountingStorageTRES", "").lower().split(",")
+            words = text.split(",")
+            text = ",".join(word for word in words if ":" not in word or word.partition("=")[0] in tracked)
+        return self._tres(text)
 
     def tres_requested(self) -> str:
         return self._tres(self.job.tres_requested)
