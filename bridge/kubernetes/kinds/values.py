@@ -23,6 +23,7 @@ def values(plan: WorkloadPlan, labels: Mapping[str, str] = NOTHING) -> dict[str,
         "metadata": {"name": plan.name, **plan.metadata, "labels": {**plan.metadata["labels"], **labels}},
         "job": plan.job,
         "settings": plan.settings,
+        "priority_class": plan.pods[0].spec.get("priorityClassName", ""),  # which a gang must have in common
         "size": plan.size,
     }
 

@@ -52,6 +52,11 @@ def test_native() -> None:
     assert {pod["spec"]["priorityClassName"] for pod in pods} == {"high"}
 
 
+def test_a_gang_has_the_priority_of_its_pods() -> None:
+    group, *pods = objects(Kind.NATIVE, *EQUAL, pod={"priorityClassName": "raw"})
+    assert {pod["spec"]["priorityClassName"] for pod in pods} == {group["spec"]["priorityClassName"]} == {"raw"}
+
+
 def test_a_gang_of_one_is_a_pod() -> None:
     [pod] = objects(Kind.NATIVE)
     assert pod["kind"] == "Pod"

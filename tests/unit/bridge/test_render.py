@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 import rendering
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from rendering import NODES, SITE, UNEQUAL, job, pod_specs, rendered, share
 
 from bridge.kubernetes import labels
@@ -110,6 +112,29 @@ def test_every_object_says_whose_it_is_and_is_owned_by_the_secret(kind: Kind) ->
     for each in owned:
         [owner] = each["metadata"]["ownerReferences"]
         assert owner == {"apiVersion": "v1", "kind": "Secret", "name": "slurmk-42", "uid": "1234"}
+
+
+SHARES = st.lists(st.tuples(st.integers(1, 3), st.sampled_from(["a", "b", "c", "d"])), min_size=1, max_size=8)
+
+
+@settings(max_examples=40, deadline=None)
+@given(SHARES, st.sampled_from(Kind))
+def test_whatever_the_shares_every_node_has_one_pod_of_its_size(wanted: list[tuple[int, str]], kind: Kind) -> None:
+    nodes = {f"n{number}": {"metadata": {"name": host}} for number, (_, host) in enumerate(wanted)}
+    found = pod_specs(
+        rendered(job(*(share(f"n{number}", cpus) for number, (cpus, _) in enumerate(wanted))), kind=kind, nodes=nodes)
+    )
+    seen: dict[str, tuple[int, str]] = {}
+    for count, metadata, spec in found:
+        cpus = int(spec["containers"][0]["resources"]["requests"]["cpu"])
+        required = spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+        hosts = [term["matchFields"][0]["values"][0] for term in required["nodeSelectorTerms"]]
+        assert len(set(hosts)) == count
+        for host in hosts:
+            node = slurm_node({"metadata": metadata, "spec": {"nodeName": host}})
+            assert node not in seen
+            seen[node] = cpus, host
+    assert seen == {f"n{number}": each for number, each in enumerate(wanted)}
 
 
 def test_two_nodes_on_one_host_are_two_templates() -> None:
