@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 
@@ -390,13 +391,9 @@ class Forecast:
         if bound > self.now and (first == profile.count or profile.times[first] != bound):
             first = profile.at(bound)
         end = int(profile.times[: profile.count].searchsorted(latest, side="right"))
-        within = None if charge is None else self.quotas.starts(profile, charge, first, end, limit)
-        begins = first
-        if within is not None:
-            first = begins + int(within.argmax()) if within.any() else end
-        for index, last, bits in profile.starts(need, first, end, limit):
-            if within is not None and not within[index - begins]:
-                continue
+        stretches = [(first, end)] if charge is None else self.quotas.stretches(profile, charge, first, end, limit)
+        starts = chain.from_iterable(profile.starts(need, low, high, limit) for low, high in stretches)
+        for index, last, bits in starts:
             booking = self._check(row, need, index, last, bits, limit)
             if booking is not None:
                 if comparable:
@@ -413,10 +410,17 @@ class Forecast:
         if self.snapshot.reservations and not self._unreserved(row, bits, start, start + limit):
             return None
         charge = self.quotas.charge(row, need)
-        if charge is None and profile.places and self.placer.plain(need):
+        if profile.places and self.placer.plain(need):
             quick = profile.place(need, first, last, bits)
             if quick is not None:
-                return Booking(start, start + limit, limit, need, quick, self._licenses(need))
+                counted = self._licenses(need)
+                if charge is None:
+                    return Booking(start, start + limit, limit, need, quick, counted)
+                used = self.quotas.used(charge, need, quick)
+                if (used <= profile.licenses[charge.columns, first:last].min(axis=1)).all():
+                    counted = counted.copy()
+                    counted[charge.columns] = used
+                    return Booking(start, start + limit, limit, need, quick, counted)
         if int(np.bitwise_count(bits).sum()) < need.needed_nodes:
             return None
         nodes = rows_of(bits)
@@ -436,7 +440,7 @@ class Forecast:
         placement = self.placer.place(need, nodes, tasks, free)
         counted = self._licenses(need)
         if charge is not None and placement is not None:
-            left = profile.least_licenses(first, last)[charge.columns]
+            left = profile.licenses[charge.columns, first:last].min(axis=1)
             placement, used = self._within_quota(charge, need, placement, (nodes, tasks, free), left)
             counted = self.quotas.counted(charge, used)
             counted[: len(need.licenses)] = need.licenses

@@ -17,7 +17,7 @@ from slurmk.planner.placement import Placement
 from slurmk.planner.profile import Profile
 from slurmk.planner.requirement import CPUS, MEMORY, Requirement, Resources
 from slurmk.planner.shares import amounts_held
-from slurmk.planner.snapshot import BoolArray, IntArray, Outlook, PendingRow, RunningRow, Snapshot
+from slurmk.planner.snapshot import IntArray, Outlook, PendingRow, RunningRow, Snapshot
 
 
 @dataclass(slots=True)
@@ -191,19 +191,21 @@ class QuotaBook:
 
     # ------------------------------------------------------------------------------------------ when, and why not
 
-    def starts(self, profile: Profile, charge: Charge, first: int, end: int, duration: int) -> BoolArray:
-        """Of the segments ``first`` to ``end - 1`` those from which enough of each limit stays for ``duration`` seconds."""
+    def stretches(self, profile: Profile, charge: Charge, first: int, end: int, duration: int) -> list[tuple[int, int]]:
+        """Of the segments ``first`` to ``end - 1`` those from which enough of each limit stays for ``duration`` seconds, as
+        stretches: the first segment of each, and the one after its last."""
         times = profile.times[: profile.count]
         lasts = times.searchsorted(times[first:end] + duration)
         if not len(lasts):
-            return np.zeros(0, dtype=np.bool_)
+            return []
         table = profile.licenses[charge.columns, first : int(lasts[-1])]
         short = np.flatnonzero((table < charge.least[:, None]).any(axis=0)) + first
         if not len(short):
-            return np.ones(len(lasts), dtype=np.bool_)
+            return [(first, end)]
         following = short.searchsorted(np.arange(first, end))
-        fits: BoolArray = (following == len(short)) | (lasts <= short[np.minimum(following, len(short) - 1)])
-        return fits
+        fits = (following == len(short)) | (lasts <= short[np.minimum(following, len(short) - 1)])
+        edges = np.flatnonzero(np.diff(np.concatenate(([False], fits, [False])).astype(np.int8))) + first
+        return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
 
     def never(self, charge: Charge) -> bool:
         """True when the least that the job uses is more than it may have even if no job of ours ran."""
