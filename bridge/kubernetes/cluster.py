@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -58,6 +59,10 @@ Key = tuple[str, str]
 """Namespace and name."""
 
 
+DeviceKey = tuple[str, str, str]
+"""A DRA device: driver, pool, name."""
+
+
 class _Pod(NamedTuple):
     node: str
     requests: Requests
@@ -79,7 +84,9 @@ class Cluster:
         self._pods_on: dict[str, dict[Key, _Pod]] = {}
         self._slices: dict[str, Manifest] = {}
         self._classes: dict[str, Manifest] = {}
-        self._claims: dict[Key, frozenset[tuple[str, str, str]]] = {}
+        self._claims: dict[Key, frozenset[DeviceKey]] = {}
+        self._held: Counter[DeviceKey] = Counter()  # how many claims hold a device
+        self._node_of: dict[DeviceKey, str] = {}
         self._topologies: dict[str, Manifest] = {}
         self.slices = NO_SLICES
         self.manifests: dict[str, Manifest] = {}
@@ -111,8 +118,11 @@ class Cluster:
 
     async def start(self, report: Report) -> Sequence[Node]:
         """Tell ``report`` of changes from now on; the nodes that there are now."""
-        self._report = report
+        before = self.site
         self._flush()
+        self._report = report
+        if _shape(before) != _shape(self.site):
+            report(SiteChanged(time.time(), self.site))
         self._reported = {node.name: node for node in self._all_nodes()}
         return list(self._reported.values())
 
@@ -259,18 +269,24 @@ class Cluster:
     def _claim(self, change: Change) -> None:
         metadata = change.manifest["metadata"]
         key = metadata.get("namespace", ""), metadata["name"]
-        held = frozenset[tuple[str, str, str]]()
+        before = self._claims.pop(key, frozenset[DeviceKey]())
+        held = frozenset[DeviceKey]()
         if change.type is not ChangeType.DELETED and not _is_our_claim(change.manifest, self.site.cluster_name):
             held = devices_of_claim(change.manifest)
-        if self._claims.get(key, frozenset()) != held:
+        if held:
             self._claims[key] = held
-            if not held:
-                del self._claims[key]
-            self._touch_all()
+        self._held.update(held)
+        self._held.subtract(before)
+        for device in before ^ held:
+            if not self._held[device]:
+                del self._held[device]
+            if device in self._node_of:
+                self._touch(self._node_of[device])
 
     def _slice(self, change: Change) -> None:
         _keep(self._slices, change)
         self.slices = read_slices(self._slices.values())
+        self._node_of = {device.key: node for node, devices in self.slices.devices.items() for device in devices}
         self._touch_all()
 
     def _class(self, change: Change) -> None:
@@ -355,7 +371,7 @@ class Cluster:
             self._await_deadline(name)
 
     def _around(self, name: str) -> Around:
-        devices = [device for held in self._claims.values() for device in held]
+        devices = [device.key for device in self.slices.devices.get(name, ()) if self._held[device.key] > 0]
         pods = ((pod.requests, pod.belongs_to_node) for pod in self._pods_on.get(name, {}).values())
         foreign: Foreign = together(pods, devices)
         return Around(foreign, self.slices, self._classes, time.time(), self._timeout)

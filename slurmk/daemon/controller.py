@@ -207,6 +207,7 @@ class Daemon:
                 return str(answer.error)
         self._site = self._store.site = site
         self.identities.operators = frozenset(site.operators)
+        self._seen = {}
         for node in self.launcher.reconfigure(site):
             self._report(NodeChanged(self.now(), node))
         log.info("the configuration was read again: %d nodes", len(site.nodes))
