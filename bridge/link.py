@@ -4,8 +4,8 @@ A stepd dials the controller, shows that it holds its job's secret, and is told 
 say what is new, and either may go away: commands wait here until the stepd is back, and a stepd repeats each report until
 it is acknowledged, which happens only once what the report changed is on disk.
 
-Messages from stepd: ``register`` (job, restart, node, pid, informed, manager, proof; in a pod also nonce, instance, address and
-described), then ``report`` (id, event, …) and ``address`` (manager) and ``answer`` (id).
+Messages from stepd: ``register`` (job, restart, node, pid, informed, manager, proof; in a pod also nonce, instance, address,
+host and described), then ``report`` (id, event, …) and ``address`` (manager) and ``answer`` (id).
 Messages to stepd: ``nonce``, ``job`` (the description, only if it was not informed before), ``unknown`` (end everything),
 ``manager`` (where the step manager listens), ``terminate`` (kill_wait), ``signal`` (signal, step, flags), ``limit``
 (end_time) ``ask`` (id, what, …) and ``ack`` (id); in a pod also ``welcome`` (proof), ``peers`` (addresses) and ``begin``.
@@ -75,6 +75,7 @@ class Seat:
     begun: bool = False  # it was told to begin
     described: bool = False  # it knows its job already
     address: str = ""  # of the pod
+    host: str = ""  # what the pod calls itself
 
     def tell(self, message: Mapping[str, Any]) -> None:
         """Send a command now, or when the stepd is back."""
@@ -263,7 +264,8 @@ class StepdLink:
             return
         waiting = [seat for seat in seats if not seat.begun or (seat is came and not informed)]
         if len(attempt.seats) > 1:
-            peers = {"kind": "peers", "addresses": {seat.node: seat.address for seat in seats}}
+            own = {seat.host: seat.address for seat in seats if seat.host}
+            peers = {"kind": "peers", "addresses": own | {seat.node: seat.address for seat in seats}}
             for seat in seats:
                 if seat.writer is not None:
                     seat.tell(peers)
@@ -322,6 +324,7 @@ def _take_seat(attempt: Attempt, seat: Seat, message: Mapping[str, Any]) -> bool
     seat.begun = seat.begun or informed
     seat.described = bool(message.get("described"))
     seat.address = str(ipaddress.ip_address(str(message["address"])))
+    seat.host = str(message.get("host", ""))[:63]
     return True
 
 

@@ -2,8 +2,8 @@
 
 A small shell script from the programs' ConfigMap finds a Python and runs this. What the job is comes in its Secret; that
 it may begin is the controller's to say, so that a pod that somebody made a second time runs nothing. The pod then tells
-its address, and learns from the controller those of the job's other pods, which it writes to its hosts file: node names
-resolve without any DNS.
+its address, and learns from the controller those of the job's other pods, which it writes to its hosts file: the names of
+nodes, and what pods call themselves, resolve without any DNS.
 
 stepd runs as the job's user here, so a process of the job can read what stepd reads and speak as it does. The controller
 believes it only what concerns that job (see ``bridge.link``).
@@ -16,6 +16,7 @@ import contextlib
 import json
 import os
 import re
+import socket
 import sys
 import zlib
 
@@ -88,6 +89,7 @@ class Pod(Node):
             nonce=self._challenge,
             instance=self.place["instance"],
             address=self.place["address"],
+            host=socket.gethostname(),
             described=bool(self.described),
         )
 
