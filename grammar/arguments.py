@@ -61,15 +61,21 @@ class Given:
 
 
 def parse_arguments(
-    command: str, options: Iterable[Option], arguments: Sequence[str], *, stop_at_operand: bool = False
+    command: str,
+    options: Iterable[Option],
+    arguments: Sequence[str],
+    *,
+    stop_at_operand: bool = False,
+    in_order: bool = False,
 ) -> tuple[list[Given], list[str]]:
     """Options and operands of ``arguments``.
 
     With ``stop_at_operand`` the first operand ends the options, as in sbatch and srun, whose operands are another
     program's command line; otherwise options and operands may be mixed. ``--`` always ends the options. Long names may
-    be shortened as far as they stay unique. Raises GrammarError with getopt's own message.
+    be shortened as far as they stay unique; what an ambiguous one may mean is told in the alphabet's order, or ``in_order`` of
+    the table. Raises GrammarError with getopt's own message.
     """
-    by_short, by_long = _index(options if isinstance(options, tuple) else tuple(options))
+    by_short, by_long = _index(options if isinstance(options, tuple) else tuple(options), in_order)
     given: list[Given] = []
     operands: list[str] = []
     rest = deque(arguments)
@@ -105,16 +111,16 @@ class _Identity:
         return isinstance(other, _Identity) and other.options is self.options
 
 
-def _index(options: tuple[Option, ...]) -> tuple[dict[str, Option], dict[str, Option]]:
-    return _indexed(_Identity(options))
+def _index(options: tuple[Option, ...], in_order: bool) -> tuple[dict[str, Option], dict[str, Option]]:
+    return _indexed(_Identity(options), in_order)
 
 
 @lru_cache(maxsize=64)
-def _indexed(table: _Identity) -> tuple[dict[str, Option], dict[str, Option]]:
+def _indexed(table: _Identity, in_order: bool) -> tuple[dict[str, Option], dict[str, Option]]:
     """The options by their short names, and by their long names in order."""
     by_short = {option.short: option for option in table.options if option.short}
     by_long = {name: option for option in table.options for name in option.names}
-    return by_short, {name: by_long[name] for name in sorted(by_long)}
+    return by_short, by_long if in_order else {name: by_long[name] for name in sorted(by_long)}
 
 
 def _long(command: str, table: dict[str, Option], word: str, rest: deque[str]) -> Given:

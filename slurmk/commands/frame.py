@@ -8,6 +8,7 @@ from grammar.arguments import Argument, Given, Option, Status, parse_arguments
 from grammar.errors import GrammarError
 from slurmk.commands.call import VERSION_TEXT, Call, Failure
 from slurmk.commands.command_help import help_text
+from slurmk.commands.command_options import completions
 from slurmk.model.site import Site
 
 HELP = Option(("help",), note="")
@@ -21,11 +22,11 @@ FEDERATION: tuple[Option, ...] = tuple(
 
 
 def read_options(
-    call: Call, options: Sequence[Option], *, hint: bool = True, stop_at_operand: bool = False
+    call: Call, options: Sequence[Option], *, hint: bool = True, stop_at_operand: bool = False, in_order: bool = False
 ) -> tuple[list[Given], list[str]]:
     """Options and operands as typed. Raises Failure with getopt's message, and with ``hint`` where to read more."""
     try:
-        return parse_arguments(call.command, options, call.arguments, stop_at_operand=stop_at_operand)
+        return parse_arguments(call.command, options, call.arguments, stop_at_operand=stop_at_operand, in_order=in_order)
     except GrammarError as error:
         more = f'Try "{call.command} --help" for more information\n' if hint else ""
         raise Failure(f"{error}\n{more}") from None
@@ -39,8 +40,10 @@ def early_answer(
     usage: str,
     operands: str = "",
 ) -> str | None:
-    """What ``--help``, ``--usage`` and ``--version`` answer; None when none was given. The first counts."""
+    """What ``--help``, ``--usage``, ``--version`` and ``--autocomplete`` answer; None when none was given. The first counts."""
     for one in given:
+        if one.name == "autocomplete":
+            return completions(options, one.value or "")
         if one.name == "help":
             return help_text(call.command, options, meanings, operands)
         if one.name == "usage":

@@ -16,16 +16,17 @@ from dataclasses import dataclass, replace
 from accounting.errors import StoreError
 from accounting.queries import JobQuery, JobRecord, RecordSelection
 from accounting.rows import JobRow
-from grammar.arguments import Argument, Given, Option, Status, parse_arguments
+from grammar.arguments import Given
 from grammar.arrays import parse_array
 from grammar.errors import GrammarError
 from grammar.hostlist import expand
 from grammar.times import format_time, parse_duration, parse_time
-from slurmk.commands.call import VERSION_TEXT, Call, Controller, Failure, Output, Unreadable
-from slurmk.commands.command_help import help_text
+from slurmk.commands.call import Call, Controller, Failure, Output, Unreadable
+from slurmk.commands.command_options import meanings
 from slurmk.commands.documents.envelope import Wanted
 from slurmk.commands.documents.printing import form, print_rows
 from slurmk.commands.documents.records import RECORD, record_view
+from slurmk.commands.frame import early_answer, read_options
 from slurmk.commands.job_text import STEP_NAMES
 from slurmk.commands.reasons import REASONS
 from slurmk.commands.sacct_fields import (
@@ -40,113 +41,8 @@ from slurmk.commands.sacct_fields import (
     PrintedColumn,
     columns_of,
 )
+from slurmk.commands.sacct_options import OPTIONS, USAGE_TEXT
 from slurmk.model.states import FLAG_CODES, STATE_CODES, JobFlag, JobState
-
-_VALUE, _MAYBE = Argument.REQUIRED, Argument.OPTIONAL
-_ALONE = "there is one cluster"
-
-OPTIONS: tuple[Option, ...] = (
-    Option(("allusers",), "a"),
-    Option(("accounts",), "A", _VALUE),
-    Option(("array",)),
-    Option(("brief",), "b"),
-    Option(("batch-script",), "B"),
-    Option(("completion",), "c", note="there is no job completion plugin; says so"),
-    Option(("constraints",), "C", _VALUE),
-    Option(("delimiter",), argument=_VALUE),
-    Option(("duplicates",), "D"),
-    Option(("helpformat",), "e"),
-    Option(("endtime",), "E", _VALUE),
-    Option(("env-vars",)),
-    Option(("expand-patterns",)),
-    Option(("federation",), status=Status.ACCEPTED, note="there are no federations"),
-    Option(("file",), "f", _VALUE, note="there is no job completion plugin; says so"),
-    Option(("flags",), "F", _VALUE),
-    Option(("format", "fields"), "o", _VALUE),
-    Option(("gid", "group"), "g", _VALUE),
-    Option(("help",), "h"),
-    Option(("helpreason",)),
-    Option(("helpstate",)),
-    Option(("nnodes",), "i", _VALUE),
-    Option(("ncpus",), "I", _VALUE),
-    Option(("jobs",), "j", _VALUE),
-    Option(("json",), argument=_MAYBE),
-    Option(("timelimit-min",), "k", _VALUE),
-    Option(("timelimit-max",), "K", _VALUE),
-    Option(("local",), status=Status.ACCEPTED, note="there are no federations"),
-    Option(("long",), "l"),
-    Option(("allclusters",), "L", status=Status.ACCEPTED, note=_ALONE),
-    Option(("clusters", "cluster"), "M", _VALUE, note="this cluster's name, or all"),
-    Option(("name",), argument=_VALUE),
-    Option(("noheader",), "n"),
-    Option(("noconvert",)),
-    Option(("nodelist",), "N", _VALUE),
-    Option(("parsable",), "p"),
-    Option(("parsable2",), "P"),
-    Option(("qos",), "q", _VALUE),
-    Option(("partition",), "r", _VALUE),
-    Option(("reason",), "R", _VALUE),
-    Option(("starttime",), "S", _VALUE),
-    Option(("state",), "s", _VALUE),
-    Option(("truncate",), "T"),
-    Option(("units",), argument=_VALUE),
-    Option(("usage",)),
-    Option(("use-local-uid",), status=Status.ACCEPTED, note="user ids are those of the records"),
-    Option(("user", "uid"), "u", _VALUE),
-    Option(("verbose",), "v"),
-    Option(("version",), "V"),
-    Option(("wckeys",), "W", _VALUE),
-    Option(("whole-hetjob",), argument=_MAYBE),
-    Option(("associations",), "x", _VALUE),
-    Option(("allocations",), "X"),
-    Option(("yaml",), argument=_MAYBE),
-)
-
-HELP: Mapping[str, str] = {
-    "allusers": "jobs of all users",
-    "accounts": "jobs of these accounts",
-    "array": "a line for each element of an array that waits",
-    "brief": "id, state and exit code",
-    "batch-script": "print the scripts of the jobs that -j names",
-    "constraints": "jobs with these constraints",
-    "delimiter": "what separates fields in -p and -P",
-    "duplicates": "all records of a job id, not only the latest",
-    "helpformat": "the fields of --format",
-    "endtime": "jobs that were there before this time",
-    "env-vars": "print the environments of the jobs that -j names",
-    "expand-patterns": "expand patterns in names of files",
-    "flags": "jobs with these flags",
-    "format": "fields to print, NAME or NAME%WIDTH",
-    "gid": "jobs of these groups",
-    "helpreason": "the reasons of --reason",
-    "helpstate": "the states of --state",
-    "nnodes": "jobs on so many nodes, N or MIN-MAX",
-    "ncpus": "jobs on so many CPUs, N or MIN-MAX",
-    "jobs": "these jobs, elements (12_3) or steps (12.0)",
-    "timelimit-min": "jobs with this time limit",
-    "timelimit-max": "with -k: jobs with a limit between the two",
-    "long": "many fields",
-    "name": "jobs of these names",
-    "noheader": "no headings",
-    "noconvert": "sizes in the units they are kept in",
-    "nodelist": "jobs on any of these nodes",
-    "parsable": "fields ended by |",
-    "parsable2": "fields separated by |",
-    "qos": "jobs with these QOS",
-    "partition": "jobs in these partitions",
-    "reason": "jobs that waited for these reasons",
-    "starttime": "jobs that were there after this time; today's by default",
-    "state": "jobs that were in these states",
-    "truncate": "cut times to the window of -S and -E",
-    "units": "sizes in this unit, one of KMGTP",
-    "user": "jobs of these users",
-    "wckeys": "jobs with these wckeys",
-    "whole-hetjob": "all components of a het job, yes or no",
-    "associations": "jobs of these associations",
-    "allocations": "jobs only, no steps",
-}
-
-USAGE = "Usage: sacct [options]\n\tUse --help for help\n"
 
 PIECE = 500
 """Lines that are printed before others are served."""
@@ -172,9 +68,9 @@ class Request:
 async def run(call: Call, controller: Controller, output: Output) -> int:
     """Answer one sacct. Exit code 1 for wrong options and when the database cannot be read."""
     try:
-        given, operands = parse_arguments("sacct", OPTIONS, call.arguments)
+        given, operands = read_options(call, OPTIONS, hint=False, in_order=True)
         options = {option.name: option.value or "" for option in given}
-        answer = _information(given)
+        answer = _information(call, given)
         if answer is not None:
             output.write(answer)
             return 0
@@ -229,21 +125,15 @@ async def _check_file(output: Output, path: str) -> None:
         raise Failure(f"{path} is not a valid file\n")
 
 
-def _information(given: Iterable[Given]) -> str | None:
+def _information(call: Call, given: Sequence[Given]) -> str | None:
     for option in given:
-        if option.name == "help":
-            return help_text("sacct", OPTIONS, HELP)
-        if option.name == "usage":
-            return USAGE
-        if option.name == "version":
-            return VERSION_TEXT + "\n"
         if option.name == "helpformat":
             return _in_columns([field.name for field in FIELDS], 19, 4)
         if option.name == "helpstate":
             return _in_columns([state.name for state in JobState], 19, 4)
         if option.name == "helpreason":
             return _in_columns(REASONS, 39, 2)
-    return None
+    return early_answer(call, given, OPTIONS, meanings(OPTIONS), USAGE_TEXT)
 
 
 def _in_columns(words: Sequence[str], width: int, columns: int) -> str:

@@ -400,7 +400,7 @@ def step_lines(step: Step, job: Job, *, details: bool = False) -> list[str]:
         "ResvPorts=(null)",
         f"CPUFreqReq=Default{layout}",
         f"SrunHost:Pid={NULL if script else job.submit_host}:0",
-        *([f"TresPerNode={job.request.tres_per_node}"] if job.request.tres_per_node and step.gres else []),
+        *([f"TresPerNode={job.request.tres_per_node}"] if job.request.tres_per_node and step.gres and not script else []),
     ]
 
 

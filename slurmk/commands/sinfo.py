@@ -7,102 +7,23 @@ import grp
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from grammar.arguments import Argument, Given, Option, Status, parse_arguments
-from grammar.errors import GrammarError
+from grammar.arguments import Given
 from grammar.formats import Column, compile_format, parse_long_format, parse_short_format
 from grammar.hostlist import HostlistError
-from slurmk.commands.call import VERSION_TEXT, Call, Controller, Failure, Output
-from slurmk.commands.command_help import help_text
+from slurmk.commands.call import Call, Controller, Failure, Output
+from slurmk.commands.command_options import from_environment, meanings
 from slurmk.commands.documents.envelope import Wanted
 from slurmk.commands.documents.printing import form, print_rows
 from slurmk.commands.documents.sinfo import ALIKE, ROW, RowView
+from slurmk.commands.frame import early_answer, read_options
 from slurmk.commands.node_text import NodeView, views, wanted_nodes
-from slurmk.commands.sinfo_rows import LETTERS, NAMES, Row, RowField, build_rows, sort_rows
+from slurmk.commands.sinfo_options import OPTIONS, USAGE_TEXT
+from slurmk.commands.sinfo_rows import LETTERS, NAMES, RowField, build_rows, sort_rows
 from slurmk.model.node import Partition
 from slurmk.model.states import NodeFlag, NodeState
-
-_VALUE, _MAYBE = Argument.REQUIRED, Argument.OPTIONAL
-
-OPTIONS: tuple[Option, ...] = (
-    Option(("all",), "a"),
-    Option(("bg",), "b", hidden=True, status=Status.ACCEPTED, note="of machines that are gone"),
-    Option(("clusters", "cluster"), "M", _VALUE, note="this cluster's name, or all"),
-    Option(("dead",), "d"),
-    Option(("exact",), "e"),
-    Option(("federation",), status=Status.ACCEPTED, note="there are no federations"),
-    Option(("format",), "o", _VALUE),
-    Option(("Format",), "O", _VALUE),
-    Option(("future",), "F"),
-    Option(("help",)),
-    Option(("helpformat",)),
-    Option(("helpFormat",)),
-    Option(("helpstate",)),
-    Option(("hide",)),
-    Option(("iterate",), "i", _VALUE),
-    Option(("json",), argument=_MAYBE),
-    Option(("list-reasons",), "R"),
-    Option(("local",), status=Status.ACCEPTED, note="there are no federations"),
-    Option(("long",), "l"),
-    Option(("noconvert",)),
-    Option(("Node",), "N"),
-    Option(("nodes",), "n", _VALUE),
-    Option(("noheader",), "h"),
-    Option(("partition",), "p", _VALUE),
-    Option(("reservation",), "T"),
-    Option(("responding",), "r"),
-    Option(("sort",), "S", _VALUE),
-    Option(("states",), "t", _VALUE),
-    Option(("summarize",), "s"),
-    Option(("usage",)),
-    Option(("verbose",), "v", status=Status.ACCEPTED, note="there is nothing more to tell"),
-    Option(("version",), "V"),
-    Option(("yaml",), argument=_MAYBE),
-)
-
-ENVIRONMENT: dict[str, str] = {
-    "SINFO_ALL": "all",
-    "SCONTROL_FUTURE": "future",
-    "SINFO_FORMAT": "format",
-    "SINFO_PARTITION": "partition",
-    "SINFO_SORT": "sort",
-    "SLURM_CLUSTERS": "clusters",
-}
-"""Variables that stand for an option that was not typed."""
-
-USAGE = """\
-Usage: sinfo [-adeFhlNRrsT] [-i seconds] [-M clusters] [-n nodes] [-o format | -O fields] [-p partitions]
-             [-S keys] [-t states]
-"""
-
-HELP: Mapping[str, str] = {
-    "all": "also partitions that are hidden or not for you",
-    "clusters": "the clusters to ask",
-    "dead": "only nodes that do not respond",
-    "exact": "only equal nodes in one row",
-    "format": "what to print, by letters",
-    "Format": "what to print, by names",
-    "future": "also nodes of state FUTURE",
-    "helpformat": "the letters of --format",
-    "helpFormat": "the names of --Format",
-    "helpstate": "the states of --states",
-    "hide": "no hidden partitions",
-    "iterate": "print again every so many seconds",
-    "list-reasons": "why nodes are down or drained",
-    "long": "more columns",
-    "noconvert": "counts as they are, without K and M",
-    "Node": "a row for each node",
-    "nodes": "these nodes only",
-    "noheader": "no headings",
-    "partition": "these partitions only",
-    "reservation": "reservations only",
-    "responding": "only nodes that respond",
-    "sort": "order, by letters of --format",
-    "states": "nodes in these states only: one of a,b or all of a&b",
-    "summarize": "one row for each partition",
-}
 
 Matcher = Callable[[NodeView], bool]
 
@@ -181,15 +102,11 @@ class Request:
 async def run(call: Call, controller: Controller, output: Output) -> int:
     """Answer one sinfo. Exit code 1 for wrong options."""
     try:
-        given, _ = parse_arguments("sinfo", OPTIONS, call.arguments)
-    except GrammarError as error:
-        output.error(f'{error}\nTry "sinfo --help" for more information\n')
-        return 1
-    answer = _information(given)
-    if answer is not None:
-        output.write(answer)
-        return 0
-    try:
+        given, _ = read_options(call, OPTIONS, in_order=True)
+        answer = _information(call, given)
+        if answer is not None:
+            output.write(answer)
+            return 0
         request = _read_request(call, controller, given)
         request.form = form(call, given, output)
         await _answer(call, controller, output, request)
@@ -199,21 +116,15 @@ async def run(call: Call, controller: Controller, output: Output) -> int:
     return 0
 
 
-def _information(given: Iterable[Given]) -> str | None:
+def _information(call: Call, given: Sequence[Given]) -> str | None:
     for option in given:
-        if option.name == "version":
-            return VERSION_TEXT + "\n"
-        if option.name == "usage":
-            return USAGE
-        if option.name == "help":
-            return help_text("sinfo", OPTIONS, HELP)
         if option.name == "helpstate":
             return "".join(f"{name}\n" for name in STATES)
         if option.name == "helpformat":
             return _in_columns([f"%{letter}" for letter in LETTERS], 6, 8)
         if option.name == "helpFormat":
             return _in_columns(sorted(NAMES), 20, 4)
-    return None
+    return early_answer(call, given, OPTIONS, meanings(OPTIONS), USAGE_TEXT)
 
 
 def _in_columns(words: list[str], width: int, columns: int) -> str:
@@ -226,7 +137,7 @@ def _in_columns(words: list[str], width: int, columns: int) -> str:
 
 def _read_request(call: Call, controller: Controller, given: Sequence[Given]) -> Request:
     """Options over environment over defaults. Raises Failure with Slurm's message."""
-    options = {name: call.environment[variable] for variable, name in ENVIRONMENT.items() if variable in call.environment}
+    options = from_environment(OPTIONS, call.environment)
     typed = {option.name: option.value for option in given}
     if {"format", "Format"} & typed.keys():
         options.pop("format", None)
@@ -454,6 +365,3 @@ def _default_format(request: Request, partitions: Iterable[Partition], nodes: It
     if long:
         return f"%{partition}P %.5a %.10l %.10s %.4r %.8h %.10g %.6D %.11T %.11i %N"
     return f"%{partition}P %.5a %.10l %.6D %.6t %N"
-
-
-__all__ = ["ENVIRONMENT", "OPTIONS", "STATES", "Row", "run"]

@@ -13,127 +13,23 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from grammar.arguments import Argument, Given, Option, Status, parse_arguments
+from grammar.arguments import Given
 from grammar.errors import GrammarError
 from grammar.formats import Column, Field, Layout, all_columns, compile_format, parse_long_format, parse_short_format
 from grammar.hostlist import expand
 from grammar.times import parse_duration
 from slurmk.commands import squeue_fields as fields
-from slurmk.commands.call import VERSION_TEXT, Call, Controller, Failure, Output
-from slurmk.commands.command_help import help_text
+from slurmk.commands.call import Call, Controller, Failure, Output
+from slurmk.commands.command_options import from_environment, meanings
 from slurmk.commands.documents.envelope import Wanted
 from slurmk.commands.documents.printing import form, list_order, print_jobs, print_rows, print_steps
 from slurmk.commands.documents.steps import StepView
 from slurmk.commands.documents.values import job_state
+from slurmk.commands.frame import early_answer, read_options
 from slurmk.commands.job_text import JobText, raw_array_id, running_steps, today
+from slurmk.commands.squeue_options import OPTIONS, USAGE_TEXT
 from slurmk.model.job import BATCH_STEP, EXTERN_STEP, INTERACTIVE_STEP, Job
 from slurmk.model.states import FLAG_CODES, STATE_CODES, JobFlag, JobState
-
-_NONE, _VALUE, _MAYBE = Argument.NONE, Argument.REQUIRED, Argument.OPTIONAL
-
-OPTIONS: tuple[Option, ...] = (
-    Option(("accounts",), "A", _VALUE),
-    Option(("all",), "a"),
-    Option(("array",), "r"),
-    Option(("clusters", "cluster"), "M", _VALUE, note="this cluster's name, or all"),
-    Option(("expand-patterns",), status=Status.ACCEPTED, note="file names are printed as patterns"),
-    Option(("federation",), status=Status.ACCEPTED, note="there are no federations"),
-    Option(("format",), "o", _VALUE),
-    Option(("Format",), "O", _VALUE),
-    Option(("help",)),
-    Option(("helpformat",)),
-    Option(("helpFormat",)),
-    Option(("helpstate",)),
-    Option(("hide",)),
-    Option(("iterate",), "i", _VALUE),
-    Option(("jobs",), "j", _MAYBE),
-    Option(("json",), argument=_MAYBE),
-    Option(("licenses",), "L", _VALUE),
-    Option(("local",), status=Status.ACCEPTED, note="there are no federations"),
-    Option(("long",), "l"),
-    Option(("me",)),
-    Option(("name",), "n", _VALUE),
-    Option(("noconvert",)),
-    Option(("nodelist", "nodes", "node"), "w", _VALUE),
-    Option(("noheader",), "h"),
-    Option(("notme",)),
-    Option(("only-job-state",)),
-    Option(("partitions",), "p", _VALUE),
-    Option(("priority",), "P"),
-    Option(("qos",), "q", _VALUE),
-    Option(("reservation",), "R", _VALUE),
-    Option(("running-over",), argument=_VALUE),
-    Option(("running-under",), argument=_VALUE),
-    Option(("sibling",), status=Status.ACCEPTED, note="there are no federations"),
-    Option(("sort",), "S", _VALUE),
-    Option(("start",)),
-    Option(("states",), "t", _VALUE),
-    Option(("steps",), "s", _MAYBE),
-    Option(("usage",)),
-    Option(("users", "user"), "u", _VALUE),
-    Option(("verbose",), "v"),
-    Option(("version",), "V"),
-    Option(("yaml",), argument=_MAYBE),
-)
-
-ENVIRONMENT: dict[str, str] = {
-    "SQUEUE_ACCOUNT": "accounts",
-    "SQUEUE_ALL": "all",
-    "SQUEUE_ARRAY": "array",
-    "SQUEUE_FORMAT": "format",
-    "SQUEUE_FORMAT2": "Format",
-    "SQUEUE_LICENSES": "licenses",
-    "SQUEUE_NAMES": "name",
-    "SQUEUE_PARTITION": "partitions",
-    "SQUEUE_PRIORITY": "priority",
-    "SQUEUE_QOS": "qos",
-    "SQUEUE_SORT": "sort",
-    "SQUEUE_STATES": "states",
-    "SQUEUE_USERS": "users",
-    "SLURM_CLUSTERS": "clusters",
-}
-"""Variables that stand for an option that was not typed."""
-
-USAGE = """\
-Usage: squeue [-A accounts] [-h] [-i seconds] [-j [jobs]] [-l] [-L licenses] [-n names] [-o format | -O fields]
-              [-p partitions] [-P] [-q qos] [-r] [-R reservations] [-s [steps]] [-S keys] [-t states] [-u users]
-              [-w nodes] [--me] [--start] [--only-job-state] [--noconvert]
-"""
-
-HELP: Mapping[str, str] = {
-    "accounts": "jobs of these accounts",
-    "all": "also jobs in hidden partitions",
-    "array": "a line for each element of an array",
-    "clusters": "the clusters to ask",
-    "format": "what to print, by letters",
-    "Format": "what to print, by names",
-    "helpformat": "the letters of --format",
-    "helpFormat": "the names of --Format",
-    "helpstate": "the states of --states",
-    "hide": "no jobs in hidden partitions",
-    "iterate": "print again every so many seconds",
-    "jobs": "these jobs only",
-    "licenses": "jobs that ask for these licences",
-    "long": "more columns",
-    "me": "my jobs only",
-    "name": "jobs of these names",
-    "noconvert": "memory in MiB, not in larger units",
-    "nodelist": "jobs on these nodes",
-    "noheader": "no headings",
-    "notme": "other users' jobs only",
-    "only-job-state": "ids and states only",
-    "partitions": "jobs in these partitions",
-    "priority": "a line for each partition of a waiting job",
-    "qos": "jobs with these QOS",
-    "reservation": "jobs in these reservations",
-    "running-over": "jobs that have run longer than this",
-    "running-under": "jobs that have run less than this",
-    "sort": "order, by letters of --format",
-    "start": "planned starts of waiting jobs",
-    "states": "jobs in these states, or all",
-    "steps": "running steps instead of jobs",
-    "users": "jobs of these users",
-}
 
 PIECE = 500
 """Rows that are rendered before others are served."""
@@ -192,17 +88,14 @@ class Request:
 async def run(call: Call, controller: Controller, output: Output) -> int:
     """Answer one squeue. Exit code 1 for wrong options and for a single job that does not exist."""
     try:
-        given, operands = parse_arguments("squeue", OPTIONS, attach_optional(call.arguments))
-    except GrammarError as error:
-        output.error(f'{error}\nTry "squeue --help" for more information\n')
-        return 1
-    answer = _information(given)
-    if answer is not None:
-        output.write(answer)
-        return 0
-    try:
+        words = replace(call, arguments=attach_optional(call.arguments))
+        given, operands = read_options(words, OPTIONS, in_order=True)
+        answer = _information(call, given)
+        if answer is not None:
+            output.write(answer)
+            return 0
         if operands:
-            raise Failure(f"squeue: error: Unrecognized option: {operands[0]}\n{USAGE}")
+            raise Failure(f"squeue: error: Unrecognized option: {operands[0]}\nUsage: squeue {USAGE_TEXT}\n")
         request = read_request(call, controller, given)
         request.form = form(call, given, output)
         return await _answer(call, controller, output, request)
@@ -233,21 +126,15 @@ def attach_optional(arguments: Sequence[str]) -> list[str]:
 _OPTIONAL = re.compile(r"-[ahlPrv]*([js])\Z|--(?:jo|job|jobs|ste|step|steps)\Z")
 
 
-def _information(given: Iterable[Given]) -> str | None:
+def _information(call: Call, given: Sequence[Given]) -> str | None:
     for option in given:
-        if option.name == "version":
-            return VERSION_TEXT + "\n"
-        if option.name == "usage":
-            return USAGE
-        if option.name == "help":
-            return help_text("squeue", OPTIONS, HELP)
         if option.name == "helpstate":
             return "".join(f"{name}\n" for name in _STATE_NAMES)
         if option.name == "helpformat":
             return _in_columns([f"%{letter}" for letter in fields.HELP_LETTERS], 6, 8)
         if option.name == "helpFormat":
             return _in_columns(list(fields.NAMES), 20, 4)
-    return None
+    return early_answer(call, given, OPTIONS, meanings(OPTIONS), USAGE_TEXT)
 
 
 def _in_columns(words: list[str], width: int, columns: int) -> str:
@@ -307,11 +194,9 @@ def _layered(call: Call, given: Sequence[Given]) -> dict[str, str]:
         if option.name in ("jobs", "steps") and option.value is None:
             typed[option.name] = "\0"
     shaped = {"format", "Format", "long", "start"} & typed.keys()
-    for variable, name in ENVIRONMENT.items():
-        value = call.environment.get(variable)
-        if value is None or name in typed or (name in ("format", "Format") and shaped):
-            continue
-        typed[name] = value
+    for name, value in from_environment(OPTIONS, call.environment).items():
+        if name not in typed and not (name in ("format", "Format") and shaped):
+            typed[name] = value
     return typed
 
 

@@ -362,7 +362,7 @@ _STEP_LETTERS: dict[str, str] = {
 
 def step_names(text: JobText) -> dict[str, Field[StepRow]]:
     """The fields of ``-s -O``."""
-    gres: Field[StepRow] = Field("TRES_PER_JOB", lambda row: row.step.gres or None)
+    gres: Field[StepRow] = Field("TRES_PER_JOB", lambda row: None if row.script else row.step.gres or None)
     none: Callable[[StepRow], str | None] = lambda row: None  # noqa: E731
     return {
         "arrayjobid": Field("ARRAY_JOB_ID", lambda row: str(row.job.array_job_id)),

@@ -5,6 +5,10 @@ from __future__ import annotations
 import pytest
 from command_fakes import FakeController, run_command
 
+from grammar.arguments import Status
+from slurmk.commands import sacct_options, sinfo_options, squeue_options
+from slurmk.commands.command_options import CommandOption
+
 
 @pytest.mark.parametrize("command", ["squeue", "scancel", "scontrol"])
 def test_help_names_every_option(command: str) -> None:
@@ -30,3 +34,34 @@ def test_lists_of_fields_and_states() -> None:
         "Account             AccrueTime          admin_comment       AllocNodes          \n"
     )
     assert run_command(controller, "squeue", "--helpstate").out.split()[-1] == "stopped"
+
+
+@pytest.mark.parametrize(
+    ("command", "part", "said"),
+    [
+        ("squeue", "j", "-j\n--jobs=\n--jobs \n--only-job-state\n--json=\n--json \n\n"),
+        ("squeue", "-jo", "--jobs=\n--jobs \n--only-job-state\n\n"),
+        ("squeue", "--sib", "--sib\n--sibling\n\n"),
+        ("squeue", "", ""),
+        ("squeue", "J", ""),
+        ("sacct", "--no", "--nodelist=\n--noconvert\n--noheader\n\n"),
+        ("sinfo", "--cl", "--cluster=\n--clusters=\n\n"),
+    ],
+)
+def test_autocomplete_names_what_holds_the_part(command: str, part: str, said: str) -> None:
+    answer = run_command(FakeController(), command, f"--autocomplete={part}")
+    assert (answer.out, answer.err, answer.code) == (said, "", 0)
+
+
+def test_ambiguous_beginnings_are_told_in_the_order_of_the_table() -> None:
+    answer = run_command(FakeController(), "sacct", "--no")
+    assert answer.err == "sacct: option '--no' is ambiguous; possibilities: '--nodelist' '--noconvert' '--noheader'\n"
+    assert answer.code == 1
+
+
+@pytest.mark.parametrize("options", [squeue_options.OPTIONS, sinfo_options.OPTIONS, sacct_options.OPTIONS])
+def test_every_row_says_what_it_means_or_why_it_does_nothing(options: tuple[CommandOption, ...]) -> None:
+    names = [name for option in options for name in option.names]
+    assert len(names) == len(set(names))
+    for option in options:
+        assert option.note if option.status is not Status.HONOURED else option.meaning or option.note
