@@ -142,7 +142,6 @@ class QuotaWatch:
         selector = foreign if resource in (POD, VOLCANO_POD_GROUP) else ""
         watch = self._watches[key] = self._api.watch(resource, namespace, selector)
         synced = asyncio.Event()
-        self._objects[key] = {}
         loop = asyncio.get_running_loop()
         self._tasks[key] = loop.create_task(self._follow(watch, key, synced))
         await synced.wait()
@@ -151,6 +150,7 @@ class QuotaWatch:
         waiting = asyncio.get_running_loop().create_task(_give_up(watch, synced))
         async for change in watch:
             if change.type is ChangeType.SYNCED:
+                self._objects.setdefault(key, {})
                 synced.set()
                 waiting.cancel()
             else:
@@ -167,11 +167,11 @@ class QuotaWatch:
             if held:
                 self._reserved[name] = held
         elif gone:
-            self._objects[key].pop(name, None)
+            self._objects.setdefault(key, {}).pop(name, None)
         elif key[0] is POD:
-            self._objects[key][name] = {"spec": change.manifest.get("spec"), "status": change.manifest.get("status")}
+            self._objects.setdefault(key, {})[name] = {part: change.manifest.get(part) or {} for part in ("spec", "status")}
         else:
-            self._objects[key][name] = change.manifest
+            self._objects.setdefault(key, {})[name] = change.manifest
 
     def _is_ours(self, workload: Manifest) -> bool:
         """True for the Kueue Workload of one of our jobs: in our namespaces, what is ours is named like our jobs."""
@@ -234,7 +234,10 @@ class QuotaWatch:
         milli: Mapping[str, int],
     ) -> Iterator[Quota]:
         used = {name: each for name, each in pods.items() if each.queue_system is QueueSystem.KUEUE}
-        if not used:
+        unread = self._unread(QueueSystem.KUEUE)
+        if used and unread:
+            yield _nothing(Jobs(frozenset(used), cpu_milli=milli), unread)
+        if not used or unread:
             return
         cluster = site.cluster_name
         reserved = [each for held in self._reserved.values() for each in held]
@@ -287,7 +290,10 @@ class QuotaWatch:
         milli: Mapping[str, int],
     ) -> Iterator[Quota]:
         used = {name: each for name, each in pods.items() if each.queue_system is QueueSystem.VOLCANO}
-        if not used:
+        unread = self._unread(QueueSystem.VOLCANO)
+        if used and unread:
+            yield _nothing(Jobs(frozenset(used), cpu_milli=milli), unread)
+        if not used or unread:
             return
         queues = {each["metadata"]["name"]: each for each in self._all(VOLCANO_QUEUE)}
         uses: list[tuple[str, Jobs]] = []
@@ -314,6 +320,14 @@ class QuotaWatch:
             others = self._objects.get((POD, namespace), {}).values()
             for quota in self._objects.get((RESOURCE_QUOTA, namespace), {}).values():
                 yield from namespace_bounds(quota, others, [together], supply)
+
+    def _unread(self, system: QueueSystem) -> str:
+        """Why a queue system's objects were never read; empty if they were. What was read once stays known."""
+        for resource in WATCHED[system]:
+            if (resource, "") not in self._objects:
+                watch = self._watches.get((resource, ""))
+                return f"{resource} cannot be read: {watch.trouble if watch else 'not yet'}"
+        return ""
 
     def _all(self, resource: Resource) -> Iterable[Manifest]:
         return self._objects.get((resource, ""), {}).values()

@@ -210,6 +210,9 @@ class Daemon:
         self._seen = {}
         for node in self.launcher.reconfigure(site):
             self._report(NodeChanged(self.now(), node))
+        if self._queues is not None:
+            self.machine.users = self._queues.directory()
+            self._queues.changed()
         log.info("the configuration was read again: %d nodes", len(site.nodes))
         return ""
 
