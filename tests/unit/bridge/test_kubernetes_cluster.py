@@ -36,7 +36,7 @@ class FakeWatch:
 class FakeApi:
     """Watches that a test feeds, and patches that it may refuse."""
 
-    server, fenced, writes = "https://api", "", 0
+    server, fenced, writes, requests = "https://api", "", 0, dict[str, int]()
 
     def __init__(self) -> None:
         self.watches: dict[Resource, FakeWatch] = {}
