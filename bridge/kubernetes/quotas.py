@@ -271,12 +271,10 @@ class QuotaWatch:
         choose, so that its quota can only be found out by asking."""
         flavors = {each["metadata"]["name"]: each.get("spec") or {} for each in self._all(KUEUE_RESOURCE_FLAVOR)}
         there = {name: flavors[name] for name in names if name in flavors}
-        keys = {key for spec in there.values() for key in spec.get("nodeLabels") or {}}
-        wanted = {key: value for key, value in pods.node_selector.items() if key in keys}
         able = [
             name
             for name, spec in there.items()
-            if wanted.items() <= (spec.get("nodeLabels") or {}).items()
+            if all(pods.node_selector.get(key, value) == value for key, value in (spec.get("nodeLabels") or {}).items())
             and all(_tolerated(taint, pods, spec) for taint in spec.get("nodeTaints") or ())
         ]
         return able[0] if len(able) == 1 else ""

@@ -10,7 +10,7 @@
 Kueue keeps quotas by flavor, so a limit over several partitions is there in each of them; the planner keeps the sum.
 
 Kueue chooses a flavor for a job by node selector and taints. A job bears the labels of its partition as node selector. Where
-another partition's labels would match too, that one's flavor has a taint which only its own jobs tolerate; no node has it.
+labels do not tell two partitions apart, their flavors have taints that only their own jobs tolerate; no node has these taints.
 
 The flavors do not refer to the Topology. Kueue would then place every job a second time, among nodes that it takes to be alike,
 where the planner has chosen each pod's node already; a job of several nodes would never be admitted. It is there for others.
@@ -78,10 +78,16 @@ def flavors_of(cluster: str, settings: Settings, pods: Mapping[str, PodSettings]
         name: Flavor(
             object_name(cluster, name),
             own,
-            any(other != name and node_labels[other].items() <= own.items() for other in queued),
+            any(other != name and not _differ(own, node_labels[other]) for other in queued),
         )
         for name, own in node_labels.items()
     }
+
+
+def _differ(one: Mapping[str, str], other: Mapping[str, str]) -> bool:
+    """True when no node can have both. Kueue compares a pod's node selector with the labels that the flavor has, so only a
+    label with another value keeps jobs of the one from the other."""
+    return any(other.get(key, value) != value for key, value in one.items())
 
 
 def _labels(settings: Settings, partition: PartitionSettings | None) -> dict[str, str]:

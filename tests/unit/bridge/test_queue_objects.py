@@ -128,6 +128,9 @@ def test_flavors_that_labels_do_not_tell_apart_have_taints() -> None:
         "conf": ({}, True),
     }
     assert not any(each.tainted for each in flavors_of("hpc", given, {"gpu": queued["gpu"]}).values())
+    nested = Settings(partitions=(PartitionSettings("gpu", "pool=gpu"), PartitionSettings("fast", "pool=gpu,disk=fast")))
+    assert all(each.tainted for each in flavors_of("hpc", nested, {"gpu": queued["gpu"], "fast": queued["gpu"]}).values())
+    assert not any(each.tainted for each in flavors_of("hpc", settings(), pods()).values())
     assert not flavors_of("hpc", given, {"gpu": PodSettings(queue_system=QueueSystem.KUEUE, queue="own")})
 
 
