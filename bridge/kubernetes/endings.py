@@ -18,6 +18,7 @@ from enum import Enum
 from typing import Any
 
 from bridge.kubernetes.labels import CONTAINER
+from bridge.kubernetes.programs import FAILURE
 from bridge.kubernetes.resources import Manifest
 
 LONGEST_MESSAGE = 300
@@ -198,6 +199,8 @@ def _by_containers(pod: Manifest) -> Ending:
     code = int(terminated.get("exitCode") or 0)
     if end is End.NOT_LAUNCHED:
         return Ending(end, message or reason, retry=False)
+    if message.startswith(FAILURE):  # stepd, or the script that looks for a Python for it
+        return Ending(End.NOT_LAUNCHED, message.removeprefix(FAILURE), retry=False)
     return Ending(end, message, exit_code=9 if end is End.OUT_OF_MEMORY else (code & 0xFF) << 8)
 
 

@@ -41,6 +41,9 @@ RUN = "/slurmk/run"
 LARGEST_SECRET = 900_000
 """Bytes of a description that are put into a Secret, of which Kubernetes takes 1 MiB; stepd is told a larger one."""
 
+FAILURE = "slurmk: error: "
+"""How a container's termination message begins when what slurmk runs there could not do its work."""
+
 LEAST_MEMORY = 48
 """MiB: stepd takes some 25, and below a few a container cannot even be made. Slurm does not count its own daemons in a job's
 memory; here they share the pod's, so a job that asks for less than this gets it."""

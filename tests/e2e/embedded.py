@@ -121,14 +121,17 @@ def wait_for(
     raise AssertionError(f"after {seconds} s: {tell()}")
 
 
-def make_cluster(*options: str) -> Cluster:
-    """A cluster in fresh directories with short names (a socket's path is limited), started."""
+def make_cluster(*options: str, kubernetes: Mapping[str, str] | None = None) -> Cluster:
+    """A cluster in fresh directories with short names (a socket's path is limited), started. On Kubernetes, with what
+    ``kubernetes`` gives to ``on_kubernetes.options_for``, where that is chosen or ``kubernetes`` is given."""
     root = Path(tempfile.mkdtemp(prefix="slurmk-"))
     root.chmod(0o755)
     work = root / "work"
     work.mkdir()
     work.chmod(0o1777)
-    cluster = Cluster(root / "d", work, options=on_kubernetes.options_for(root) if on_kubernetes.CHOSEN else options)
+    if on_kubernetes.CHOSEN or kubernetes is not None:
+        options = on_kubernetes.options_for(root, **(kubernetes or {}))
+    cluster = Cluster(root / "d", work, options=options)
     cluster.up()
     return cluster
 
@@ -136,6 +139,6 @@ def make_cluster(*options: str) -> Cluster:
 def end_cluster(cluster: Cluster) -> None:
     """End it and remove its directories."""
     cluster.down()
-    if on_kubernetes.CHOSEN:
+    if "--kubernetes" in cluster.options:
         on_kubernetes.clean(cluster.directory.parent)
     shutil.rmtree(cluster.directory.parent, ignore_errors=True)

@@ -38,12 +38,15 @@ pods:
   cpuRequest: 20m
   tolerations:
   - {{key: lab/real, operator: Exists}}
-  volumes:
-  - {{name: work, hostPath: {{path: {work}}}, mountPath: {work}}}
   pod:
     containers:
     - name: job  # a CPU of the tests' site is a fiftieth of a real one, which would be slow as a limit
       resources: {{limits: {{cpu: null}}}}
+"""
+
+VOLUMES = """
+  volumes:
+  - {{name: work, hostPath: {{path: {work}}}, mountPath: {work}}}
 """
 
 
@@ -59,8 +62,11 @@ def kubectl(*arguments: str) -> str:
     return done.stdout
 
 
-def options_for(root: Path) -> tuple[str, ...]:
-    """Write the configuration of a cluster below ``root`` and prepare Kubernetes for it; what ``slurmk up`` is then given."""
+def options_for(root: Path, more: str = "", level: str = "privileged") -> tuple[str, ...]:
+    """Write the configuration of a cluster below ``root`` and prepare Kubernetes for it; what ``slurmk up`` is then given.
+
+    ``more`` goes to the end of slurmk.yaml. ``level`` is the Pod Security level of the jobs' namespace: only at
+    ``privileged`` can they have the tests' directories."""
     if os.environ.get("SLURMK_LAB") != "1" or not os.environ.get("KUBECONFIG") or shutil.which("kubectl") is None:
         pytest.skip("needs a Kubernetes to use: KUBECONFIG, SLURMK_LAB=1 and kubectl")
     real = sorted(kubectl("get", "nodes", "-l", "lab/kind=real", "-o", "name").replace("node/", "").split())
@@ -71,6 +77,7 @@ def options_for(root: Path) -> tuple[str, ...]:
         kubectl("patch", "node", node, "--subresource=status", "--type=merge", "-p", patch)
     name = f"e2e-{secrets.token_hex(4)}"
     kubectl("create", "namespace", f"slurmk-{name}")
+    kubectl("label", "namespace", f"slurmk-{name}", f"pod-security.kubernetes.io/enforce={level}")
     configuration = root / "conf"
     shutil.copytree(SITE, configuration)
     text = (configuration / "slurm.conf").read_text()
@@ -81,9 +88,10 @@ def options_for(root: Path) -> tuple[str, ...]:
         image=os.environ.get("SLURMK_E2E_IMAGE", "localhost/debian:12"),
         kind=os.environ.get("SLURMK_E2E_KIND", "native"),
         gpu=GPU,
-        work=root,
     )
-    (configuration / "slurmk.yaml").write_text(settings)
+    if level == "privileged":
+        settings += VOLUMES.format(work=root)
+    (configuration / "slurmk.yaml").write_text(settings + more)
     return ("--conf", str(configuration), "--kubernetes", str(configuration / "slurmk.yaml"))
 
 
@@ -101,8 +109,24 @@ def spread(text: str, hosts: list[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def clean(root: Path) -> None:
-    """Take away what ``options_for`` made in Kubernetes; says what a cluster that was brought down had left there."""
+def namespace_of(root: Path) -> str:
+    """Where the jobs of the cluster below ``root`` are."""
     found = re.search(r"^namespace: (\S+)$", (root / "conf" / "slurmk.yaml").read_text(), re.MULTILINE)
     assert found is not None
-    kubectl("delete", "namespace", found[1], "--wait=false")
+    return found[1]
+
+
+KINDS = "pods,secrets,jobs.batch,podgroups.v1beta1.scheduling.k8s.io,resourceclaims,resourceclaimtemplates"
+
+
+def remains(root: Path) -> list[str]:
+    """What slurmk has left in the jobs' namespace, apart from the programs that all jobs share."""
+    found = kubectl("get", KINDS, "-n", namespace_of(root), "-l", "app.kubernetes.io/managed-by=slurmk", "-o", "name")
+    return found.split()
+
+
+def clean(root: Path) -> None:
+    """Take away what ``options_for`` made in Kubernetes, once the cluster was brought down; nothing else may be there."""
+    left = remains(root)
+    kubectl("delete", "namespace", namespace_of(root), "--wait=false")
+    assert not left, f"slurmk left {left}"
