@@ -82,6 +82,10 @@ def site_of(settings: Settings, configured: Site | None, placed: Iterable[Placed
     if configured is None:
         memory = _memory_per_cpu(each.node for each in ordered.values())
         parameters["DefMemPerCPU"] = str(memory)
+        partitions = tuple(
+            replace(each, default_memory_per_cpu=_memory_per_cpu(ordered[name].node for name in each.nodes))
+            for each in partitions
+        )
     return replace(
         site,
         nodes=tuple(each.node for each in ordered.values()),
@@ -94,8 +98,8 @@ def site_of(settings: Settings, configured: Site | None, placed: Iterable[Placed
 
 
 def _memory_per_cpu(nodes: Iterable[Node]) -> int:
-    """MiB for each CPU of a job that says nothing of memory: a CPU's share of the node that has least. Slurm's own default,
-    all of the node's memory, would keep every other job from a node on which one runs."""
+    """MiB for each CPU of a job that says nothing of memory: a CPU's share of the node, of a partition's nodes, that has
+    least. Slurm's own default, all of the node's memory, would keep every other job from a node on which one runs."""
     return min((node.memory // node.cpus for node in nodes if node.cpus and node.memory >= node.cpus), default=1)
 
 

@@ -363,11 +363,21 @@ def site_changed(turn: Turn, event: SiteChanged) -> None:
         if state.nodes[name].state is not NodeState.DOWN:
             turn.save_node(_lost(state.nodes[name], turn.now))
         _end_jobs_on(turn, name, gone=True)
+    before = {partition.name: partition for partition in state.site.partitions}
     state.site = event.site
     nodes = [state.nodes.get(node.name, _cordoned(node)) for node in event.site.nodes]
-    partitions = [_with_members(state.partitions.get(each.name), each) for each in event.site.partitions]
+    partitions = [_followed(state.partitions.get(each.name), before.get(each.name), each) for each in event.site.partitions]
     state.set_configuration(nodes, partitions)
     turn.wake_planner()
+
+
+def _followed(old: Partition | None, before: Partition | None, partition: Partition) -> Partition:
+    """The same; memory that comes from the nodes follows them, unless an administrator said something else (``before`` is
+    the partition as the site had it until now)."""
+    kept = _with_members(old, partition)
+    if old is None or before is None or old.default_memory_per_cpu != before.default_memory_per_cpu:
+        return kept
+    return replace(kept, default_memory_per_cpu=partition.default_memory_per_cpu)
 
 
 def _with_members(old: Partition | None, partition: Partition) -> Partition:

@@ -59,6 +59,8 @@ def test_a_job_that_says_nothing_of_memory_gets_its_cpus_share() -> None:
     nodes = (node("a", cpu="8", memory="32Gi"), node("b", cpu="32", memory="64Gi"), node("c", cpu="0"))
     assert site(Settings(), manifests=nodes).default_memory_per_cpu == 2048
     assert site(Settings(), manifests=nodes).parameters["DefMemPerCPU"] == "2048"
+    one = Settings(partitions=(PartitionSettings("one", "kubernetes.io/hostname=a"), PartitionSettings("all", "")))
+    assert [each.default_memory_per_cpu for each in site(one, manifests=nodes).partitions] == [4096, 2048]
     assert site(Settings(), manifests=()).default_memory_per_cpu == 1
     assert site(Settings(), conf("PartitionName=p Nodes=ALL"), manifests=nodes).default_memory_per_cpu is None
 

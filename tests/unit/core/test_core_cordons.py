@@ -248,6 +248,19 @@ def test_what_is_known_of_other_nodes_and_partitions_stays() -> None:
     assert cluster.machine.site.switches == changed.switches
 
 
+def test_default_memory_follows_the_nodes_unless_an_administrator_said_otherwise() -> None:
+    def with_memory(site: Site, memory: int) -> Site:
+        (partition,) = site.partitions
+        return replace(site, partitions=(replace(partition, default_memory_per_cpu=memory),))
+
+    cluster = Cluster(with_memory(selected("n1"), 100))
+    cluster.tell(SiteChanged(cluster.now, with_memory(selected("n1", "n2"), 200)))
+    assert cluster.machine.partitions["p"].default_memory_per_cpu == 200
+    cluster.tell(UpdatePartition(cluster.now, ROOT, "p", (("default_memory_per_cpu", 7),)))
+    cluster.tell(SiteChanged(cluster.now, with_memory(selected("n1"), 300)))
+    assert cluster.machine.partitions["p"].default_memory_per_cpu == 7
+
+
 def test_nodes_that_an_administrator_gave_a_partition_stay() -> None:
     cluster = Cluster(selected("n1", "n2"))
     cluster.tell(UpdatePartition(cluster.now, ROOT, "p", (("nodes", ("n1",)),)))
