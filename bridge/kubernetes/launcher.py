@@ -26,6 +26,7 @@ import shlex
 import time
 import zlib
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -204,6 +205,7 @@ class KubernetesLauncher:
             self._tell(LaunchFailed(time.time(), *_key(job), str(error), job.allocation.nodes))
             return
         presence = self._expect(job, workload, files)
+        presence.launching = True
         try:
             await self._until_there(lambda: self._make(presence, workload))
         except NotOursError as error:
@@ -214,6 +216,8 @@ class KubernetesLauncher:
             self._give_up(presence, endings.one_line(str(error)))
         else:
             presence.created = self._now()
+        finally:
+            presence.launching = False
 
     async def signal(
         self, job_id: int, restart: int, signal: int, step_id: int | None = None, flags: KillFlag = KillFlag.NONE
@@ -382,7 +386,7 @@ class KubernetesLauncher:
         """It cannot be launched; the controller then has what there is of it deleted."""
         if presence.told is Told.NOTHING and not presence.terminating:
             presence.told = Told.ENDED
-            self._tell(LaunchFailed(time.time(), *presence.key, message, (), retry))
+            presence.on_disk = self._tell(LaunchFailed(time.time(), *presence.key, message, (), retry))
 
     # ---------------------------------------------------------------- after a restart
 
@@ -583,7 +587,7 @@ class KubernetesLauncher:
         log.info(
             "job %d: %s on %s: %s", presence.job_id, ending.end.value, node or "no node", ending.message or ending.exit_code
         )
-        self._tell(event)
+        presence.on_disk = self._tell(event)
 
     def _event(self, presence: Presence, node: str, ending: Ending) -> Event | None:
         now, key, nodes = time.time(), presence.key, (node,) if node else presence.nodes[:1]
@@ -690,19 +694,19 @@ class KubernetesLauncher:
 
     def _release(self, presence: Presence, nodes: Iterable[str]) -> None:
         fresh = [node for node in nodes if node in presence.nodes and node not in presence.released]
-        if not fresh:
-            return
-        presence.released.update(fresh)
-        on_disk = self._tell(NodesReleased(time.time(), *presence.key, tuple(fresh)))
-        if presence.over and (presence.told is Told.ENDED or presence.terminating):
-            self._spawn(self._finish(presence, on_disk))
+        if fresh:
+            presence.released.update(fresh)
+            presence.on_disk = self._tell(NodesReleased(time.time(), *presence.key, tuple(fresh)))
+        if presence.over and (presence.told is Told.ENDED or presence.terminating) and not presence.finishing:
+            presence.finishing = True
+            self._spawn(self._finish(presence))
 
-    async def _finish(self, presence: Presence, on_disk: Awaitable[object] | None) -> None:
-        """All is over and the controller has it on disk: let go."""
-        if on_disk is not None:
-            await on_disk
-        if self._presences.get(presence.key) is not presence:
-            return
+    async def _finish(self, presence: Presence) -> None:
+        """All is over: let go once the controller has it on disk, and nothing of it is still being made."""
+        while presence.launching:  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+        if presence.on_disk is not None:
+            await presence.on_disk
         self._forget(presence)
         settings = self._pods_of(self.settings, self._partition(presence))
         ended = bool(presence.pods) and not presence.living()
@@ -835,7 +839,11 @@ class KubernetesLauncher:
             presence.told = Told.ENDED
         if presence is not None and isinstance(event, LaunchFailed):
             presence.told = Told.ENDED
-        return self._tell(event)
+            event = replace(event, nodes=())
+        on_disk = self._tell(event)
+        if presence is not None:
+            presence.on_disk = on_disk
+        return on_disk
 
     async def _when_known(self, presence: Presence, event: BatchEnded) -> None:
         """The script of a pod that somebody deletes has ended: what ended it is not its own, if we hear who did."""
@@ -844,7 +852,7 @@ class KubernetesLauncher:
             await asyncio.sleep(0.05)
         if presence.told is not Told.ENDED:
             presence.told = Told.ENDED
-            on_disk = self._tell(event)
+            presence.on_disk = on_disk = self._tell(event)
             if on_disk is not None:
                 await on_disk
 

@@ -6,7 +6,7 @@ for it was seen.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -50,6 +50,9 @@ class Presence:
     ended: set[str] = field(default_factory=set)  # uids of which nothing runs any more
     concluding: set[str] = field(default_factory=set)  # uids whose ending is being looked into
     released: set[str] = field(default_factory=set)  # nodes that the controller was told are free
+    launching: bool = False  # its objects are being made
+    finishing: bool = False  # all is over, and it is about to be forgotten
+    on_disk: Awaitable[object] | None = None  # done when what the controller was told last is on disk
     created: float | None = None  # when all objects were made
     bound: float | None = None  # when all pods had a node
     running: float | None = None  # when all pods ran
