@@ -19,7 +19,19 @@ from grammar.errors import GrammarError
 from slurmk.client import slurmk
 from slurmk.core.effects import Accepted, Refused
 from slurmk.core.errors import Errno
-from slurmk.core.events import BatchEnded, Caller, JobSelection, JobStarted, Kill, KillFlag, NodesReleased, Submission, Submit
+from slurmk.core.events import (
+    BatchEnded,
+    Caller,
+    JobSelection,
+    JobStarted,
+    Kill,
+    KillFlag,
+    NodeChanged,
+    NodesReleased,
+    SiteChanged,
+    Submission,
+    Submit,
+)
 from slurmk.daemon import configured
 from slurmk.daemon.controller import Daemon
 from slurmk.model.job import Credentials, Job, JobRequest
@@ -311,6 +323,32 @@ def test_read_only_store_refuses_and_recovers(tmp_path: Path, monkeypatch: pytes
             assert daemon.machine.jobs[kept].state is JobState.FAILED
             assert await accepted(daemon, submission(daemon)) == kept + 1
             await until(lambda: len(launcher.launched) == 2)
+
+    run(story)
+
+
+def test_what_was_seen_of_nodes_outlives_a_store_that_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = site().nodes
+    third = replace(second, name="n3")
+    larger = replace(site(), nodes=(first, second, third), partitions=(Partition("debug", ("n1", "n2", "n3"), selected=True),))
+
+    async def story() -> None:
+        async with up(tmp_path / "d") as (daemon, launcher):
+            launcher.report(SiteChanged(daemon.now(), larger))
+            launcher.report(NodeChanged(daemon.now(), replace(first, foreign_cpus=3)))
+            launcher.report(NodeChanged(daemon.now(), replace(third, refusal="Taint")))
+            commit = daemon.store.commit
+
+            def fail(*arguments: object) -> None:
+                raise StoreError("slurmk.sqlite: attempt to write a readonly database")
+
+            monkeypatch.setattr(daemon.store, "commit", fail)
+            assert isinstance((await daemon.apply(submission(daemon), [files()]))[0], Refused)
+            monkeypatch.setattr(daemon.store, "commit", commit)
+            await until(lambda: not daemon.engine.fault)
+            assert daemon.machine.nodes["n1"].foreign_cpus == 3
+            assert not daemon.machine.nodes["n3"].available
+            assert daemon.store.site is larger
 
     run(story)
 
