@@ -24,12 +24,15 @@ MODULES: dict[str, str] = {
     "scontrol": "slurmk.commands.scontrol",
     "sprio": "slurmk.commands.sprio",
     "sdiag": "slurmk.commands.sdiag",
+    "sstat": "slurmk.commands.sstat",
+    "sattach": "slurmk.commands.sattach",
+    "sbcast": "slurmk.commands.sbcast",
     "slurmk": "slurmk.commands.slurmk",
 }
 """Command to the module whose ``run`` answers it."""
 
 NOT_YET: frozenset[str] = frozenset(
-    "sacctmgr sprio sdiag sstat sattach sbcast strigger scrontab sshare sreport".split()  # noqa: SIM905
+    "sacctmgr strigger scrontab sshare sreport".split()  # noqa: SIM905
 )
 """Commands of Slurm that have a shim but no module yet; they say so."""
 

@@ -17,6 +17,7 @@ from accounting.store import StoreError
 from grammar.arguments import Argument, Option, Status, parse_arguments
 from grammar.errors import GrammarError
 from slurmk.commands import scontrol_update
+from slurmk.commands import scontrol_verbs as verbs
 from slurmk.commands.call import VERSION_TEXT, Call, Controller, Failure, Output, Unreadable
 from slurmk.commands.command_help import help_text
 from slurmk.commands.documents.envelope import Wanted
@@ -345,20 +346,6 @@ def _suspending(resume: bool) -> Command:
     return run_suspend
 
 
-async def _top(session: Session, arguments: Sequence[str]) -> int:
-    """Refused: jobs keep the order of their priorities. The reasons come in the reference's order."""
-    good, bad = _selections(session, _names(arguments))
-    for name, error in bad:
-        session.say(scontrol_update.error_line(name, error, None))
-    for name, selection in good.items():
-        job = session.controller.machine.select(selection)[0]
-        errno = Errno.NOT_SUPPORTED if job.pending else Errno.JOB_NOT_PENDING
-        if not session.call.caller.operator:
-            errno = Errno.ACCESS_DENIED
-        session.say(scontrol_update.error_line(name, SlurmError(errno), None))
-    return 1
-
-
 async def _update(session: Session, arguments: Sequence[str]) -> int:
     return await scontrol_update.update(arguments, session.call, session.controller, session.output, quiet=session.quiet)
 
@@ -380,20 +367,6 @@ async def _wait_job(session: Session, arguments: Sequence[str]) -> int:
         return session.say(f"scontrol: Job {name} no longer running\n")
     output.error(f"scontrol: Nodes are ready for job {name}\n")
     return 0
-
-
-async def _notify(session: Session, arguments: Sequence[str]) -> int:
-    """Refused, with the reference's reasons first: there is no way into a job's output yet."""
-    try:
-        job = session.controller.machine.select(arguments[0])[0]
-    except SlurmError as error:
-        return session.say(f"job notify failure: {error}\n")
-    errno = Errno.NOT_SUPPORTED
-    if not session.controller.machine.may_change(session.call.caller, job):
-        errno = Errno.USER_ID_MISSING
-    elif job.state.finished:
-        errno = Errno.ALREADY_DONE
-    return session.say(f"job notify failure: {SlurmError(errno)}\n")
 
 
 async def _completing(session: Session, arguments: Sequence[str]) -> int:
@@ -564,55 +537,47 @@ async def _print_help(session: Session, arguments: Sequence[str]) -> int:
     return 0
 
 
-def _not_yet(name: str) -> Command:
-    async def refuse(session: Session, arguments: Sequence[str]) -> int:
-        return session.say(f"scontrol: error: {name} is not part of slurmk yet\n")
-
-    return refuse
-
-
 KEYWORDS: tuple[Keyword, ...] = (
-    Keyword("abort", 5, _not_yet("abort")),
     Keyword("all", 3, _switch("show_all", True)),
-    Keyword("cancel_reboot", 3, _not_yet("cancel_reboot")),
-    Keyword("cluster", 2, _not_yet("cluster")),
+    Keyword("cancel_reboot", 3, verbs.cancel_reboot, least=1),
+    Keyword("cluster", 2, verbs.cluster),
     Keyword("completing", 2, _completing, most=0),
     Keyword("create", 2, _create),
     Keyword("delete", 2, _delete),
     Keyword("details", 3, _switch("details", True)),
     Keyword("errnumstr", 2, _errnumstr),
     Keyword("exit", 1, _exit),
-    Keyword("fsdampeningfactor", 3, _not_yet("fsdampeningfactor")),
-    Keyword("getent", 3, _not_yet("getent")),
+    Keyword("fsdampeningfactor", 3, verbs.dampening_factor, least=1),
+    Keyword("getent", 3, verbs.entities),
     Keyword("help", 2, _print_help),
     Keyword("hide", 2, _switch("show_all", False)),
     Keyword("hold", 4, _holding(release=False, by_user=False), least=1),
     Keyword("holdu", 5, _holding(release=False, by_user=True), least=1),
-    Keyword("listjobs", 5, _not_yet("listjobs")),
-    Keyword("listpids", 1, _not_yet("listpids")),
-    Keyword("liststeps", 5, _not_yet("liststeps")),
-    Keyword("notify", 1, _notify, least=2),
+    Keyword("listjobs", 5, verbs.list_jobs, most=1),
+    Keyword("listpids", 1, verbs.list_pids, most=2),
+    Keyword("liststeps", 5, verbs.list_steps, most=1),
+    Keyword("notify", 1, verbs.notify, least=2),
     Keyword("oneliner", 1, _switch("one_line", True)),
-    Keyword("pidinfo", 3, _not_yet("pidinfo")),
+    Keyword("pidinfo", 3, verbs.process_information, least=1, most=1),
     Keyword("ping", 3, _ping, most=0),
-    Keyword("power", 2, _not_yet("power")),
+    Keyword("power", 2, verbs.power, least=2),
     Keyword("quiet", 4, _switch("quiet", True)),
     Keyword("quit", 4, _exit),
-    Keyword("reboot", 3, _not_yet("reboot")),
+    Keyword("reboot", 3, verbs.reboot),
     Keyword("reconfigure", 3, _reconfigure, most=0),
     Keyword("release", 3, _holding(release=True, by_user=False), least=1),
     Keyword("requeue", 3, _requeueing(hold=False), least=1),
     Keyword("requeuehold", 8, _requeueing(hold=True), least=1),
     Keyword("resume", 3, _suspending(resume=True), least=1),
-    Keyword("schedloglevel", 3, _not_yet("schedloglevel")),
-    Keyword("setdebug", 4, _not_yet("setdebug")),
-    Keyword("setdebugflags", 9, _not_yet("setdebugflags")),
+    Keyword("schedloglevel", 3, verbs.schedule_log_level, least=1, most=1),
+    Keyword("setdebug", 4, verbs.set_debug, least=1),
+    Keyword("setdebugflags", 9, verbs.set_debug_flags, least=1),
     Keyword("show", 3, _show, least=1),
     Keyword("shutdown", 8, _shutdown),
     Keyword("suspend", 2, _suspending(resume=False), least=1),
-    Keyword("takeover", 8, _not_yet("takeover")),
-    Keyword("token", 3, _not_yet("token")),
-    Keyword("top", 3, _top, least=1),
+    Keyword("takeover", 8, verbs.takeover, most=1),
+    Keyword("token", 3, verbs.token),
+    Keyword("top", 3, verbs.top, least=1),
     Keyword("uhold", 5, _holding(release=False, by_user=True), least=1),
     Keyword("update", 1, _update),
     Keyword("verbose", 4, _switch("quiet", False)),

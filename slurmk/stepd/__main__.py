@@ -1,4 +1,4 @@
-"""``python3 stepd.pyz zygote|node|pod|srun|salloc|end-groups``."""
+"""``python3 stepd.pyz zygote|node|pod|srun|salloc|sattach|sbcast|end-groups``."""
 
 import sys
 
@@ -10,6 +10,10 @@ def main(arguments: "list[str]") -> int:
         from slurmk.stepd.srun import main as run
     elif role == "salloc":
         from slurmk.stepd.salloc import main as run
+    elif role == "sattach":
+        from slurmk.stepd.sattach import main as run
+    elif role == "sbcast":
+        from slurmk.stepd.sbcast import main as run
     elif role == "zygote":
         from slurmk.stepd.zygote import main as run
     elif role == "node":
@@ -19,7 +23,7 @@ def main(arguments: "list[str]") -> int:
     elif role == "end-groups":
         from slurmk.stepd.cgroup import main as run
     else:
-        print("usage: stepd zygote | node FILE | pod | srun | salloc SETTINGS COMMAND | end-groups FILE", file=sys.stderr)
+        print("usage: stepd zygote | node FILE | pod | srun | salloc SETTINGS COMMAND | sattach SETTINGS | sbcast SETTINGS | end-groups FILE", file=sys.stderr)
         return 2
     return run(arguments[1:])
 

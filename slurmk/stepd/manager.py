@@ -4,7 +4,13 @@ It listens for srun (one connection a step), for the stepds of the job's other n
 that finds no free resources waits in line. What a step's keepers say goes to its srun, and back; when srun's connection
 ends, its step is killed.
 
-From salloc: ``hold``, then ``return`` (status). To salloc: ``revoked`` (timed_out), ``returned``.
+From sattach: ``attach`` (step), and STREAM frames of input. To sattach: ``refused`` (text), ``attached`` (ranks, nodes),
+``exit``, ``ended`` and STREAM frames of output, at first those that came lately.
+
+From sbcast: ``broadcast``, then any number of ``write`` (see ``questions``). To sbcast for each: ``written`` (faults). Peers
+are told the same, and answer ``written`` (id, error, errno).
+
+From salloc: ``hold``, then ``return`` (status). To salloc: ``revoked`` (timed_out), ``returned``, ``notice`` (text).
 
 From srun: ``step`` (request, environment, owns_allocation, pty, address), ``signal`` (signal), ``kill`` (signal, cause,
 kill_wait), ``window`` (rows, columns), and STREAM frames of input. To srun: ``refused`` (text), ``waiting`` (text), ``created``
@@ -15,6 +21,7 @@ kill_wait), ``window`` (rows, columns), and STREAM frames of input. To srun: ``r
 from __future__ import annotations
 
 import asyncio
+import collections
 import contextlib
 import os
 import signal
@@ -22,11 +29,11 @@ import socket
 import time
 
 from slurmk import wire
-from slurmk.stepd import layout, messages, output, programs, texts, usage
+from slurmk.stepd import layout, messages, output, programs, questions, texts, usage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict, List, Mapping, Optional, Set
+    from typing import Any, Deque, Dict, List, Mapping, Optional, Set
 
     from slurmk.stepd.node import Node
 
@@ -45,8 +52,14 @@ REGISTER_SECONDS = 30.0
 LEAVE_SECONDS = 10.0
 """How long an srun that was told the end may take to go."""
 
-OF_USERS = ("step", "hold")
+OF_USERS = ("step", "hold", "attach", "broadcast")
 """Kinds of connections that programs of the job's user make: they hold what ``messages.step_secret`` gives them."""
+
+KEPT_OUTPUT = 256 * 1024
+"""Bytes of a step's latest output that sattach is shown when it comes."""
+
+MOST_BEHIND = 4 * 1024 * 1024
+"""Bytes that an sattach may be behind before it is dropped: nobody waits for it."""
 
 RETURN_SECONDS = 5.0
 """How long salloc waits for the controller to know that its allocation was given back."""
@@ -90,9 +103,28 @@ class Step:
         self.state = ""  # why it was ended from outside
         self.writer: Optional[asyncio.StreamWriter] = None
         self.timers: List[asyncio.TimerHandle] = []
+        self.attached: Set[asyncio.StreamWriter] = set()  # sattachs
+        self.kept: Deque[bytes] = collections.deque()  # frames of output for sattachs that come later
+        self._kept_size = 0
+
+    def show(self, frame: bytes, *, keep: bool = True) -> None:
+        """A frame for every sattach there is, or will be. One that does not read is dropped."""
+        if keep:
+            self.kept.append(frame)
+            self._kept_size += len(frame)
+            while self._kept_size > KEPT_OUTPUT:
+                self._kept_size -= len(self.kept.popleft())
+        for writer in list(self.attached):
+            if writer.is_closing() or writer.transport.get_write_buffer_size() > MOST_BEHIND:
+                self.attached.discard(writer)
+                writer.transport.abort()
+            else:
+                writer.write(frame)
 
     def tell(self, message: Mapping[str, Any]) -> None:
-        """To its srun."""
+        """To its srun; how its tasks end is for every sattach too."""
+        if message.get("kind") in ("exit", "ended"):
+            self.show(messages.pack(dict(message)), keep=False)
         if self.writer is not None and not self.writer.is_closing():
             self.writer.write(messages.pack(dict(message)))
 
@@ -121,6 +153,8 @@ class StepManager:
         self._connections: Set[asyncio.StreamWriter] = set()
         self._closed = False
         self._holder: Optional[asyncio.StreamWriter] = None  # salloc's connection
+        self._writes: Dict[int, asyncio.Future[Message]] = {}
+        self._asked = 0
         self.owned = False  # by an srun, which gives the allocation back when its step is over
 
     async def listen(self) -> None:
@@ -160,6 +194,8 @@ class StepManager:
             serve = {
                 "step": self._serve_srun,
                 "hold": self._serve_salloc,
+                "attach": self._serve_sattach,
+                "broadcast": self._serve_sbcast,
                 "peer": self._serve_peer,
                 "keeper": self._serve_keeper,
             }.get(opening["kind"])
@@ -192,7 +228,10 @@ class StepManager:
         self._peer_came.set()
         try:
             while True:
-                await messages.read_frame(reader)
+                kind, payload = await messages.read_frame(reader)
+                message = messages.unpack(payload) if kind == wire.MESSAGE else {}
+                if message.get("kind") == "written":
+                    self._written(int(message["id"]), message)
         finally:
             if self._peers.get(name) is writer:
                 del self._peers[name]
@@ -229,6 +268,75 @@ class StepManager:
         """Tell salloc that its allocation ends."""
         if self._holder is not None and not self._holder.is_closing():
             self._holder.write(messages.pack({"kind": "revoked", "timed_out": timed_out}))
+
+    # ---------------------------------------------------------------- sattach
+
+    async def _serve_sattach(self, opening: Message, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Show a step's output to one more program, and take its input."""
+        step = self.steps.get(int(opening["step"]))
+        if step is None:
+            _refuse(writer, "Invalid job id specified")
+            await _hear_out(reader, writer)
+            return
+        writer.write(messages.pack({"kind": "attached", "nodes": step.nodes, "ranks": step.layout.ranks}))
+        writer.writelines(list(step.kept))
+        for rank, status in step.statuses.items():
+            writer.write(messages.pack({"kind": "exit", "rank": rank, "status": status}))
+        step.attached.add(writer)
+        try:
+            while True:
+                kind, payload = await messages.read_frame(reader)
+                if kind == wire.STREAM:
+                    self._feed(step, wire.encode(wire.STREAM, payload))
+        finally:
+            step.attached.discard(writer)
+
+    # ---------------------------------------------------------------- sbcast
+
+    async def _serve_sbcast(self, opening: Message, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Write a file of the user's on every node of the job, piece by piece."""
+        while True:
+            message = await messages.read_message(reader)
+            if message.get("kind") != "write":
+                return
+            faults = await self._write_everywhere(dict(message, what="write"))
+            writer.write(messages.pack({"kind": "written", "faults": faults}))
+            await writer.drain()
+
+    async def _write_everywhere(self, question: Message) -> List[Any]:
+        """[node, text, errno] of every node that could not write. Pretended nodes have one file system among them."""
+        answers = {self.node.name: questions.answer(self.node, question)}
+        if not self.job.get("place"):
+            others = [share["node"] for share in self.job["nodes"] if share["node"] != self.node.name]
+            found = await asyncio.gather(*(self._write_on(name, question) for name in others))
+            answers.update(zip(others, found))
+        return [[node, each["error"], each.get("errno") or 5] for node, each in answers.items() if each.get("error")]
+
+    async def _write_on(self, name: str, question: Message) -> Message:
+        self._asked += 1
+        number = self._asked
+        future: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
+        self._writes[number] = future
+        try:
+            peer = await asyncio.wait_for(self._peer(name), PEER_SECONDS)
+            peer.write(messages.pack(dict(question, kind="write", id=number)))
+            return await asyncio.wait_for(future, PEER_SECONDS)
+        except asyncio.TimeoutError:
+            return {"error": "Connection timed out", "errno": 110}
+        finally:
+            self._writes.pop(number, None)
+
+    def _written(self, number: int, answer: Message) -> None:
+        future = self._writes.get(number)
+        if future is not None and not future.done():
+            future.set_result(answer)
+
+    def notify(self, text: str) -> bool:
+        """A message to who holds the allocation; false when that is nobody."""
+        if self._holder is None or self._holder.is_closing():
+            return False
+        self._holder.write(messages.pack({"kind": "notice", "text": text}))
+        return True
 
     # ---------------------------------------------------------------- one srun
 
@@ -426,10 +534,12 @@ class StepManager:
 
     async def _pass_on(self, step: Step, payload: bytes) -> None:
         """Output to srun; this waits while srun does not read, and so does the keeper then."""
+        frame = wire.encode(wire.STREAM, payload)
+        step.show(frame)
         writer = step.writer
         if writer is None or writer.is_closing():
             return
-        writer.write(wire.encode(wire.STREAM, payload))
+        writer.write(frame)
         with contextlib.suppress(OSError):
             await writer.drain()
 

@@ -100,6 +100,11 @@ class Node:
         self._peer: Optional[asyncio.Task[Any]] = None
 
     @property
+    def batch(self) -> Optional[Keeper]:
+        """The keeper of the batch script, while it runs."""
+        return self._batch
+
+    @property
     def name(self) -> str:
         return str(self.place["node"])
 
@@ -464,7 +469,10 @@ class Node:
         try:
             while True:
                 message = await messages.read_message(reader)
-                if message.get("kind") == "keeper" and not self.terminating:
+                if message.get("kind") == "write":
+                    answer = questions.answer(self, dict(message, what="write"))
+                    writer.write(messages.pack(dict(answer, kind="written", id=message["id"])))
+                elif message.get("kind") == "keeper" and not self.terminating:
                     order = dict(message["specification"], manager=address, secret=self.place["secret"])
                     order.update({name: self.job[name] for name in ("uid", "gid", "groups")})
                     made = self.fork_keeper(order)

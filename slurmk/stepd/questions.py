@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import os
 
-from slurmk.stepd import processes, usage
+from slurmk.stepd import processes, texts, usage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,9 +20,13 @@ if TYPE_CHECKING:
     Answer = Dict[str, Any]
 
 
+LONGEST_NOTICE = 4096
+"""Characters of a message to a job's user."""
+
+
 def answer(node: Node, question: Mapping[str, Any]) -> Answer:
     """The answer to one question."""
-    asked = {"processes": _processes, "write": _write}.get(str(question.get("what")))
+    asked = {"processes": _processes, "write": _write, "notify": _notify}.get(str(question.get("what")))
     if asked is None:
         return {"error": "this is not known here"}
     try:
@@ -65,6 +69,16 @@ def _variables(process: int) -> Dict[bytes, bytes]:
     except OSError:
         return {}
     return dict(entry.split(b"=", 1) for entry in entries if b"=" in entry)
+
+
+def _notify(node: Node, question: Mapping[str, Any]) -> Answer:
+    """A message for the job's user: to who holds the allocation, to the sruns, or else among the batch script's errors."""
+    text = str(question["text"])[:LONGEST_NOTICE]
+    if node.manager is not None and node.manager.notify(text):
+        return {}
+    if node.batch is not None:
+        node.batch.tell({"kind": "say", "text": texts.stepd_error(text).decode("utf-8", "surrogateescape")})
+    return {}
 
 
 def _write(node: Node, question: Mapping[str, Any]) -> Answer:

@@ -70,6 +70,8 @@ class Allocation:
                 self.timed_out = bool(message.get("timed_out"))
             elif message.get("kind") == "returned":
                 self.returned = True
+            elif message.get("kind") == "notice":
+                say(str(message["text"]))
         if self.channel.closed:
             self.revoked = self.revoked or not self.returned
             self.returned = True

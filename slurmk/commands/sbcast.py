@@ -1,0 +1,164 @@
+"""sbcast: copy a file to every node of a job (sbcast(1)).
+
+The file goes from sbcast's local part (``slurmk.stepd.sbcast``), which the caller's process becomes, to the job's stepds; the
+controller only says where they are.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+
+from grammar.arguments import Argument, Given, Option, Status
+from grammar.hostlist import compress
+from slurmk.commands.call import Call, Controller, Failure, Output
+from slurmk.commands.frame import HELP, USAGE, VERSION, early_answer, read_options
+from slurmk.commands.srun import local_part
+from slurmk.core.errors import Errno, SlurmError
+from slurmk.core.selection import parse
+from slurmk.model.job import Job
+
+_VALUE, _MAYBE = Argument.REQUIRED, Argument.OPTIONAL
+
+BLOCK = 8 * 1024 * 1024
+
+OPTIONS: tuple[Option, ...] = (
+    Option(("compress",), "C", _MAYBE, status=Status.ACCEPTED, note="files are sent as they are"),
+    Option(("exclude",), argument=_VALUE, status=Status.ACCEPTED, note="there is no --send-libs"),
+    Option(("force",), "f"),
+    HELP,
+    Option(("jobid",), "j", _VALUE),
+    Option(("preserve",), "p"),
+    Option(("send-libs",), argument=_MAYBE, status=Status.ACCEPTED, note="shared libraries are not copied along"),
+    Option(("size",), "s", _VALUE),
+    Option(("timeout",), "t", _VALUE),
+    Option(("treewidth", "fanout"), "F", _VALUE, status=Status.ACCEPTED, note="messages do not fan out"),
+    USAGE,
+    Option(("verbose",), "v"),
+    VERSION,
+)
+
+HELP_TEXTS: Mapping[str, str] = {
+    "force": "replace a file that is there",
+    "jobid": "the job, when not called in one",
+    "preserve": "keep the file's times",
+    "size": "bytes that are sent at once",
+    "timeout": "seconds for which an answer is waited for",
+}
+
+USAGE_TEXT = "[--exclude] [-CfFjpvV] [--send-libs] SOURCE DEST"
+VARIABLES: Mapping[str, str] = {
+    "SBCAST_FORCE": "force",
+    "SBCAST_PRESERVE": "preserve",
+    "SBCAST_SIZE": "size",
+    "SBCAST_TIMEOUT": "timeout",
+}
+"""Environment variables that stand for options."""
+
+
+async def run(call: Call, controller: Controller, output: Output) -> int:
+    """Send the file; gives the exit code when there is nowhere to send it."""
+    try:
+        return _run(call, controller, output)
+    except Failure as failure:
+        output.error(failure.text)
+        return failure.code
+
+
+def _run(call: Call, controller: Controller, output: Output) -> int:
+    given, operands = read_options(call, OPTIONS)
+    if (answer := early_answer(call, given, OPTIONS, HELP_TEXTS, USAGE_TEXT, "SOURCE DEST")) is not None:
+        output.write(answer)
+        return 0
+    values = _values(call, given)
+    block = _block(values.get("size"), output)
+    if len(operands) != 2:
+        hint = 'Try "sbcast --help" for more information'
+        raise Failure(f"Need two file names, have {len(operands)} names\n{hint}\n")
+    job = _job(call, controller, values)
+    assert job.allocation is not None
+    nodes = compress(job.allocation.nodes)
+    settings = {
+        "source": operands[0],
+        "destination": operands[1],
+        "block_size": block,
+        "force": "force" in values,
+        "preserve": "preserve" in values,
+        "timeout": _seconds(values.get("timeout")),
+        "verbose": "verbose" in values,
+        "job": job.job_id,
+        "nodes": nodes,
+        "shown": _shown(values, operands, block),
+    }
+    access = controller.access(job)
+    *program, _ = local_part(call, access)
+    environment = dict(call.environment)
+    environment |= {name: access[name] for name in ("SLURMK_STEP_MANAGER", "SLURMK_JOB_SECRET") if name in access}
+    output.execute([*program, "sbcast", json.dumps(settings)], environment)
+    return 0
+
+
+def _values(call: Call, given: Sequence[Given]) -> dict[str, str]:
+    found = {name: call.environment[variable] for variable, name in VARIABLES.items() if variable in call.environment}
+    return found | {one.name: one.value or "" for one in given}
+
+
+def _block(text: str | None, output: Output) -> int:
+    if text is None:
+        return BLOCK
+    match = _SIZE.match(text)
+    if match is None:
+        output.error("size specification is invalid, ignored\n")
+        return BLOCK
+    return min(int(match[1]) * {"": 1, "k": 1 << 10, "m": 1 << 20}[match[2].lower()], BLOCK) or BLOCK
+
+
+_SIZE = re.compile(r"(\d{1,9})([kKmM]?)\Z", re.ASCII)
+
+
+def _seconds(text: str | None) -> int:
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 6 else 0
+
+
+def _shown(values: Mapping[str, str], operands: Sequence[str], block: int) -> list[tuple[str, str]]:
+    """What --verbose lists."""
+
+    def word(name: str) -> str:
+        return "true" if name in values else "false"
+
+    return [
+        ("block_size", str(block)),
+        ("compress", str(int("compress" in values))),
+        ("exclude", values.get("exclude") or "/lib,/usr/lib,/lib64,/usr/lib64"),
+        ("force", word("force")),
+        ("treewidth", values.get("treewidth") or "0"),
+        ("preserve", word("preserve")),
+        ("send_libs", word("send-libs")),
+        ("timeout", str(_seconds(values.get("timeout")))),
+        ("verbose", "1"),
+        ("source", operands[0]),
+        ("dest", operands[1]),
+    ]
+
+
+def _job(call: Call, controller: Controller, values: Mapping[str, str]) -> Job:
+    """The running job that the file goes to. Raises Failure."""
+    text = values.get("jobid") or call.environment.get("SLURM_JOB_ID", "")
+    if not text:
+        need = "Need a job id to run this command.  Run from within a Slurm job or use the --jobid option."
+        raise Failure(f"sbcast: error: {need}\n")
+    try:
+        chosen = parse(text)
+    except SlurmError:
+        raise Failure(f"sbcast: fatal: Bad job/step specified: {text}: JobID can not be zero\n") from None
+    machine = controller.machine
+    try:
+        job = machine.select(chosen)[0]
+        if not machine.may_change(call.caller, job):
+            raise SlurmError(Errno.USER_ID_MISSING)
+        if job.state.finished or job.allocation is None:
+            raise SlurmError(Errno.ALREADY_DONE if job.state.finished else Errno.JOB_PENDING)
+    except SlurmError as error:
+        raise Failure(f"sbcast: error: Failed to load JobId={text}: '{error}'\n") from None
+    return job

@@ -1,0 +1,343 @@
+"""scontrol's smaller commands: what runs where, messages to jobs, the order of a user's jobs, and what is refused here.
+
+Each is a function from a session and the words after the keyword to an exit code; ``scontrol.KEYWORDS`` names them.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import pwd
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Protocol
+
+from grammar.errors import GrammarError
+from grammar.hostlist import expand
+from slurmk.commands import scontrol_update
+from slurmk.commands.call import Call, Controller, Output
+from slurmk.commands.job_text import STEP_NAMES
+from slurmk.commands.processes import tasks_of
+from slurmk.core.effects import Refused
+from slurmk.core.errors import Errno, SlurmError
+from slurmk.core.events import JobSelection, UpdateJob
+from slurmk.core.selection import parse
+from slurmk.model.job import BATCH_STEP, Job
+
+
+class Session(Protocol):
+    """What these commands need of a ``scontrol.Session``."""
+
+    @property
+    def call(self) -> Call: ...
+    @property
+    def controller(self) -> Controller: ...
+    @property
+    def output(self) -> Output: ...
+
+    def say(self, text: str) -> int:
+        """A message on standard error; gives exit code 1."""
+        ...
+
+
+Command = Callable[[Session, Sequence[str]], Awaitable[int]]
+
+
+# ---------------------------------------------------------------------------------------------- what runs
+
+
+def _own_running(session: Session) -> list[Job]:
+    """The jobs with processes that the caller may see into."""
+    machine, caller = session.controller.machine, session.call.caller
+    found = [job for job in machine.jobs.values() if job.steps and job.allocation and machine.may_change(caller, job)]
+    return sorted(found, key=lambda job: job.job_id)
+
+
+def _step_name(step_id: int) -> str:
+    return STEP_NAMES.get(step_id, str(step_id))
+
+
+def _step_order(step_id: int) -> tuple[bool, int]:
+    return step_id == BATCH_STEP, step_id
+
+
+async def list_pids(session: Session, arguments: Sequence[str]) -> int:
+    """``listpids [job[.step] [node]]``: the processes of jobs."""
+    job_id, step_id = None, None
+    if arguments:
+        try:
+            chosen = parse(arguments[0])
+        except SlurmError:
+            return session.say(f'"{arguments[0]}" does not look like a jobid\n')
+        job_id, step_id = chosen.job_id, chosen.step_id
+    nodes = [arguments[1]] if len(arguments) > 1 else None
+    jobs = [job for job in _own_running(session) if job_id in (None, job.job_id)]
+    rows = [(job, task) for job in jobs for task in (await tasks_of(session.controller, job, nodes))[0]]
+    rows = [(job, task) for job, task in rows if step_id in (None, task.step_id)]
+    if job_id is not None and not rows:
+        node = nodes[0] if nodes else os.uname().nodename
+        what = f"JobId={job_id}" if step_id is None else f"StepId={job_id}.{_step_name(step_id)}"
+        return session.say(f"{what} does not exist on node {node}.\n")
+    session.output.write(_pid_line("PID", "JOBID", "STEPID", "LOCALID", "GLOBALID").rstrip() + "\n")
+    for job, task in sorted(rows, key=lambda row: (row[0].job_id, _step_order(row[1].step_id), row[1].rank)):
+        step = _step_name(task.step_id)
+        session.output.write(_pid_line(task.process, job.job_id, step, task.local, task.rank))
+        if task.step_id == BATCH_STEP:
+            session.output.write("".join(_pid_line(each, job.job_id, step, "-", "-") for each in task.below))
+    return 0
+
+
+def _pid_line(process: object, job: object, step: object, local: object, rank: object) -> str:
+    return f"{process!s:<8} {job!s:<8} {step!s:<8} {local!s:<7} {rank!s:<8}\n"
+
+
+async def list_jobs(session: Session, arguments: Sequence[str]) -> int:
+    """``listjobs [node]``: jobs with processes."""
+    jobs = [job for job in _own_running(session) if _on_node(job, arguments)]
+    session.output.write("JOBID\n" + "".join(f"{job.job_id:<8}\n" for job in jobs))
+    return 0
+
+
+async def list_steps(session: Session, arguments: Sequence[str]) -> int:
+    """``liststeps [node]``: steps with processes."""
+    rows = [(job, step) for job in _own_running(session) if _on_node(job, arguments) for step in job.steps]
+    rows.sort(key=lambda row: (row[0].job_id, _step_order(row[1].step_id)))
+    lines = (f"{job.job_id:<8} {_step_name(step.step_id):<8}\n" for job, step in rows)
+    session.output.write(f"{'JOBID':<8} {'STEPID':<8}\n" + "".join(lines))
+    return 0
+
+
+def _on_node(job: Job, arguments: Sequence[str]) -> bool:
+    return not arguments or (job.allocation is not None and arguments[0] in job.allocation.nodes)
+
+
+async def process_information(session: Session, arguments: Sequence[str]) -> int:
+    """``pidinfo pid``: the job that a process is of."""
+    number = int(arguments[0]) if arguments[0].isascii() and arguments[0].isdigit() and len(arguments[0]) < 10 else 0
+    for job in _own_running(session) if number else ():
+        tasks, _ = await tasks_of(session.controller, job)
+        if any(number == task.process or number in task.below for task in tasks):
+            end = job.end_time or 0
+            session.output.write(f"Slurm JobId={job.job_id} ends at {_moment(end)}\n")
+            return 0
+    return session.say("Failed to locate job for requested pid\n")
+
+
+def _moment(when: int) -> str:
+    import time
+
+    return time.strftime("%a %b %e %H:%M:%S %Y", time.localtime(when)) if when else "never"
+
+
+async def entities(session: Session, arguments: Sequence[str]) -> int:
+    """``getent [node]``: the users that steps run as."""
+    for job in _own_running(session):
+        if not _on_node(job, arguments):
+            continue
+        for step in sorted(job.steps, key=lambda step: _step_order(step.step_id)):
+            session.output.write(f"JobId={job.job_id}.{_step_name(step.step_id)}:\nUser:\n{_passwd(job)}\nGroups:\n\n")
+    return 0
+
+
+def _passwd(job: Job) -> str:
+    owner = job.credentials
+    try:
+        entry = pwd.getpwuid(owner.user_id)
+    except KeyError:
+        return f"{owner.user_name}:*:{owner.user_id}:{owner.group_id}::/:/bin/sh"
+    return f"{entry.pw_name}:*:{entry.pw_uid}:{entry.pw_gid}:{entry.pw_gecos}:{entry.pw_dir}:{entry.pw_shell}"
+
+
+# ---------------------------------------------------------------------------------------------- jobs
+
+
+async def notify(session: Session, arguments: Sequence[str]) -> int:
+    """``notify job text …``: a message to the job's users: its salloc, its sruns, or its batch script's errors."""
+    machine = session.controller.machine
+    try:
+        job = machine.select(parse(arguments[0]))[0]
+        if not machine.may_change(session.call.caller, job):
+            raise SlurmError(Errno.USER_ID_MISSING)
+        if job.state.finished or job.allocation is None:
+            raise SlurmError(Errno.ALREADY_DONE if job.state.finished else Errno.JOB_PENDING)
+    except SlurmError as error:
+        return session.say(f"job notify failure: {error}\n")
+    text = " ".join(arguments[1:])
+    await session.controller.ask(job, job.allocation.nodes[:1], {"what": "notify", "text": text})
+    return 0
+
+
+async def top(session: Session, arguments: Sequence[str]) -> int:
+    """``top job,…``: these come before the other waiting jobs of their user, in their partition, account and QOS.
+
+    Nobody else's jobs are overtaken: what one gains in priority the others lose, by their nice values.
+    """
+    machine, caller = session.controller.machine, session.call.caller
+    names = [word for argument in arguments for word in scontrol_update.split_ids(argument)]
+    chosen: list[Job] = []
+    code = 0
+    for name in names:
+        try:
+            job = machine.select(parse(name))[0]
+            if not caller.operator:
+                raise SlurmError(Errno.ACCESS_DENIED)
+            if not job.pending:
+                raise SlurmError(Errno.JOB_NOT_PENDING)
+            if not job.priority:
+                raise SlurmError(Errno.JOB_HELD)
+            chosen.append(job)
+        except SlurmError as error:
+            code = session.say(scontrol_update.error_line(name, error, None))
+    for group in _alike(chosen):
+        code = await _reorder(session, group) or code
+    return code
+
+
+def _alike(jobs: Iterable[Job]) -> list[list[Job]]:
+    """Jobs of one user, partition, account and QOS together, in the order of their names."""
+    groups: dict[tuple[object, ...], list[Job]] = {}
+    for job in jobs:
+        groups.setdefault(_family(job), []).append(job)
+    return list(groups.values())
+
+
+def _family(job: Job) -> tuple[object, ...]:
+    return job.credentials.user_id, job.partitions, job.account, job.qos
+
+
+async def _reorder(session: Session, first: Sequence[Job]) -> int:
+    """Give the named jobs the family's highest priority and those below it, and put the others behind."""
+    controller = session.controller
+    family = [
+        job
+        for job in controller.machine.jobs.values()
+        if job.pending and job.priority and _family(job) == _family(first[0]) and not job.request.priority
+    ]
+    highest = max(job.priority for job in family or first)
+    wanted = {job.job_id: max(1, highest - position) for position, job in enumerate(first)}
+    lowest = min(wanted.values())
+    wanted |= {job.job_id: max(1, lowest - 1) for job in family if job.job_id not in wanted and job.priority >= lowest}
+    code = 0
+    for job_id, priority in wanted.items():
+        job = controller.machine.jobs[job_id]
+        if job.priority == priority:
+            continue
+        nice = (job.request.nice or 0) + job.priority - priority
+        event = UpdateJob(controller.now(), session.call.caller, (JobSelection(job_id),), (("nice", nice),))
+        for answer in await controller.apply(event):
+            if isinstance(answer, Refused):
+                code = session.say(scontrol_update.error_line(str(job_id), answer.error, None))
+    return code
+
+
+# ---------------------------------------------------------------------------------------------- the cluster
+
+
+def _unknown_nodes(session: Session, text: str) -> bool:
+    try:
+        return not set(expand(text)) <= session.controller.machine.nodes.keys()
+    except GrammarError:
+        return True
+
+
+async def reboot(session: Session, arguments: Sequence[str]) -> int:
+    """Refused: nodes are not slurmk's to reboot, so there is no RebootProgram."""
+    words = [word for word in arguments if "=" not in word and word.lower() != "asap"]
+    if not words:
+        return session.say("Missing node list. Specify ALL|<NodeList>")
+    return session.say("scontrol: error: RebootProgram isn't defined\nscontrol_reboot_nodes error:Unspecified error\n")
+
+
+async def cancel_reboot(session: Session, arguments: Sequence[str]) -> int:
+    """No node is ever about to be rebooted."""
+    errno = Errno.INVALID_NODE_NAME if _unknown_nodes(session, arguments[0]) else Errno.INVALID_NODE_STATE_TRANSITION
+    return session.say(f"slurm_update error: {SlurmError(errno)}\n")
+
+
+async def power(session: Session, arguments: Sequence[str]) -> int:
+    """Nodes are not powered up or down here."""
+    return session.say("scontrol_power_nodes error:Invalid power action\n")
+
+
+async def cluster(session: Session, arguments: Sequence[str]) -> int:
+    """There is one cluster, and it is this one."""
+    name = arguments[0] if arguments else ""
+    if name in ("", session.controller.machine.site.cluster_name):
+        return 0
+    hint = "Use 'sacctmgr list clusters' to see available clusters."
+    return session.say(
+        f"scontrol: error: No cluster '{name}' known by database.\n"
+        f"scontrol: error: '{name}' can't be reached now, or it is an invalid entry for --cluster.  {hint}\n"
+        "scontrol: fatal: Could not get cluster information\n"
+    )
+
+
+async def takeover(session: Session, arguments: Sequence[str]) -> int:
+    """There are no backup controllers to name."""
+    return session.say(f"takeover: invalid backup controller index ({arguments[0] if arguments else 1})\n")
+
+
+TOKEN_OPTIONS = ("lifespan", "username")
+WITHOUT_TOKENS = "slurm_fetch_token: error with request: "
+
+
+async def token(session: Session, arguments: Sequence[str]) -> int:
+    """Refused while the site has no auth/jwt (AuthAltTypes), as by Slurm's controller."""
+    for word in arguments:
+        key, equals, value = word.partition("=")
+        if key.lower() not in TOKEN_OPTIONS or not equals:
+            return session.say(f"Invalid option: `{word}`\n")
+        if key.lower() == "lifespan" and value != "infinite" and not (value.isascii() and value.isdigit()):
+            return session.say(f'scontrol: error: Invalid numeric value "{value}" for lifespan.\n')
+    return session.say(f"scontrol: error: {WITHOUT_TOKENS}{SlurmError(Errno.DISABLED)}\n")
+
+
+LEVELS: Mapping[str, int] = {
+    "quiet": logging.CRITICAL,
+    "fatal": logging.CRITICAL,
+    "error": logging.ERROR,
+    "info": logging.INFO,
+    "verbose": logging.INFO,
+    "debug": logging.DEBUG,
+    "debug2": logging.DEBUG,
+    "debug3": logging.DEBUG,
+    "debug4": logging.DEBUG,
+    "debug5": logging.DEBUG,
+}
+"""Slurm's levels of its log, in order, and what they are of ours."""
+
+
+async def set_debug(session: Session, arguments: Sequence[str]) -> int:
+    """``setdebug level``: how much the controller writes to its log, until it is started again."""
+    word = arguments[0].lower()
+    names = list(LEVELS)
+    if word.isascii() and word.isdigit() and int(word[:3]) < len(names):
+        word = names[int(word)]
+    if word not in LEVELS:
+        return session.say(f"invalid debug level: {arguments[0]}\n")
+    if not session.call.caller.operator:
+        return session.say(f"slurm_set_debug_level error:{SlurmError(Errno.ACCESS_DENIED)}\n")
+    logging.getLogger().setLevel(LEVELS[word])
+    return 0
+
+
+async def set_debug_flags(session: Session, arguments: Sequence[str]) -> int:
+    """There are no parts of the log to be switched on one by one."""
+    word = next((word for word in arguments if not word.lower().startswith("nodes=")), "")
+    return session.say(f"invalid debug flag: {word}\n")
+
+
+async def schedule_log_level(session: Session, arguments: Sequence[str]) -> int:
+    """There is no log of the scheduler's own to be switched on; switching it off changes nothing."""
+    if arguments[0].lower() not in ("0", "1", "disable", "enable"):
+        return session.say(f"invalid schedlog level: {arguments[0]}\n")
+    if arguments[0].lower() in ("0", "disable"):
+        return 0
+    return session.say(f"slurm_set_schedlog_level error:{SlurmError(Errno.DISABLED)}\n")
+
+
+async def dampening_factor(session: Session, arguments: Sequence[str]) -> int:
+    """Fair share is not dampened here, which is the factor 1."""
+    word = arguments[0]
+    if not (word.isascii() and word.isdigit() and 1 <= int(word[:6]) < 0xFFFF):
+        return session.say(f"invalid dampening factor: {word}\n")
+    return 0 if int(word) == 1 else session.say(f"slurm_set_fs_dampeningfactor: {SlurmError(Errno.NOT_SUPPORTED)}\n")
