@@ -45,7 +45,7 @@ namespace: {namespace}
 cluster: {cluster}
 nodes: lab/pool=cpu
 client: {{writesPerSecond: 2000, burst: 4000, concurrent: 64}}
-pods: {{image: any, annotations: {{lab/runtime: 1s}}}}
+pods: {{image: any, admissionTimeout: 300, annotations: {{lab/runtime: 1s}}}}
 partitions:
 """
 
