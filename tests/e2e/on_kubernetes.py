@@ -14,6 +14,7 @@ import re
 import secrets
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,9 @@ SITE = Path(__file__).parent / "site"
 
 GPU = "slurmk.test/gpu"
 """The extended resource that stands for the site's GPUs; there are no devices behind it."""
+
+COLLECTED_SECONDS = 20.0
+"""How long Kubernetes' garbage collector may take for what goes with a deleted object."""
 
 SETTINGS = """
 namespace: {namespace}
@@ -127,6 +131,8 @@ def remains(root: Path) -> list[str]:
 
 def clean(root: Path) -> None:
     """Take away what ``options_for`` made in Kubernetes, once the cluster was brought down; nothing else may be there."""
-    left = remains(root)
+    end = time.monotonic() + COLLECTED_SECONDS
+    while (left := remains(root)) and time.monotonic() < end:
+        time.sleep(0.5)
     kubectl("delete", "namespace", namespace_of(root), "--wait=false")
     assert not left, f"slurmk left {left}"
