@@ -109,12 +109,22 @@ class Cluster:
     async def begin(self) -> None:
         """Read the nodes and what is on them, and go on watching. Raises ApiError or Unavailable when that is not possible."""
         self._version = await self._api.version()
-        await self._api.list(NODE, selector=self.settings.nodes)  # says at once what a watch would try for ever
-        for resource in await self._wanted():
+        wanted = await self._wanted()
+        for resource in wanted:
+            await self._check_access(resource)
+        for resource in wanted:
             await self._watch(resource)
         self._renew(set(self._manifests))
         self.site = self._made_site()
         log.info("%s %s: %d nodes", self._api.server, self._version, len(self._manifests))
+
+    async def _check_access(self, resource: Resource) -> None:
+        """Say at once what a watch would try for ever."""
+        for verb in ("list", "watch"):
+            if not await self._api.allowed(verb, resource):
+                raise ApiError(
+                    403, "Forbidden", f"slurmk may not {verb} {resource} in all namespaces: its ClusterRole lacks that"
+                )
 
     async def start(self, report: Report) -> Sequence[Node]:
         """Tell ``report`` of changes from now on; the nodes that there are now."""

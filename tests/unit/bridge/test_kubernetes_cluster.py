@@ -44,12 +44,13 @@ class FakeApi:
         self.there: dict[Resource, list[Manifest]] = {}
         self.patches: list[tuple[str, Any]] = []
         self.faults: list[KubernetesError] = []
+        self.denied: list[tuple[str, Resource]] = []
 
     async def version(self) -> str:
         return "v1.37.2"
 
-    async def list(self, resource: Resource, selector: str = "") -> list[Manifest]:
-        return []
+    async def allowed(self, verb: str, resource: Resource) -> bool:
+        return (verb, resource) not in self.denied
 
     async def available(self, group_version: str, kind: str) -> bool:
         return False
@@ -113,6 +114,18 @@ def test_only_bound_pods_of_others_are_watched() -> None:
     async def story() -> None:
         async with world.running():
             assert world.api.asked == {NODE: ("pool=x", ""), POD: ("slurmk.org/controller!=my_lab", BOUND)}
+
+    run(story)
+
+
+def test_rights_that_are_lacking_are_told_at_once() -> None:
+    world = World(node("n1"))
+    world.api.denied = [("watch", POD)]
+
+    async def story() -> None:
+        with pytest.raises(ApiError, match="may not watch pods in all namespaces"):
+            async with world.running():
+                raise AssertionError
 
     run(story)
 
