@@ -11,8 +11,10 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from operator import is_
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from grammar.hostlist import expand
 from slurmk.model.job import Job, JobRequest
@@ -32,6 +34,8 @@ from slurmk.planner.snapshot import (
     RunningRow,
     Snapshot,
 )
+
+T = TypeVar("T")
 
 YEAR = 365 * 86400
 """Seconds that stand for "no time limit"."""
@@ -123,7 +127,7 @@ def _refresh(cache: SnapshotCache, site: Site, nodes: Mapping[str, Node], partit
         map(is_, partition_values, cache.partition_values)
     )
     if new_nodes or cache.table is None:
-        cache.table, cache.node_values = node_table(values), values
+        cache.table, cache.node_values = _newer_table(cache, values), values
     if new_nodes or new_partitions or not cache.partition_rows:
         cache.partition_rows = tuple(partition_row(partition, cache.table) for partition in partition_values)
         cache.partition_values = partition_values
@@ -134,10 +138,10 @@ def _refresh(cache: SnapshotCache, site: Site, nodes: Mapping[str, Node], partit
 # ------------------------------------------------------------------------------------------------------- nodes
 
 
-def node_table(nodes: list[Node]) -> NodeTable:
-    """The nodes as columns."""
+def node_table(nodes: list[Node], gres_names: tuple[str, ...] = ()) -> NodeTable:
+    """The nodes as columns; ``gres_names`` are there even if no node has such GRES."""
     counts = [_gres_counts(node.gres) for node in nodes]
-    names = sorted({name for count in counts for name in count})
+    names = sorted({name for count in counts for name in count}.union(gres_names))
     foreign = [_gres_counts(_foreign_gres(node)) if node.foreign_gres else {} for node in nodes]
     available = np.array([node.available for node in nodes], dtype=np.bool_)
     return NodeTable(
@@ -160,6 +164,64 @@ def node_table(nodes: list[Node]) -> NodeTable:
         foreign_gres=_matrix(foreign, names) if any(foreign) else None,
         maximum_jobs=_maximum_jobs(nodes),
     )
+
+
+_COLUMNS = (
+    "cpus",
+    "cores",
+    "sockets",
+    "threads_per_core",
+    "memory",
+    "temporary_disk",
+    "gres",
+    "weight",
+    "available",
+    "returns",
+    "foreign_cpus",
+    "foreign_memory",
+)
+"""Arrays of a NodeTable with a row for each node, whatever the nodes are."""
+
+
+def _newer_table(cache: SnapshotCache, nodes: list[Node]) -> NodeTable:
+    """The table of these nodes. On a cluster that others use too, some node changes before almost every plan, so only the rows
+    of those that did are made anew."""
+    table, before = cache.table, cache.node_values
+    if table is None or len(before) != len(nodes):
+        return node_table(nodes)
+    changed = [row for row, node in enumerate(nodes) if node is not before[row]]
+    part = node_table([nodes[row] for row in changed], table.gres_names)
+    same = part.gres_names == table.gres_names and part.names == tuple(table.names[row] for row in changed)
+    if not same or 2 * len(changed) > len(nodes):
+        return node_table(nodes)
+    columns: dict[str, Any] = {name: _with_rows(getattr(table, name), changed, getattr(part, name)) for name in _COLUMNS}
+    devices = {name: _with_items(known, changed, part.gres_devices[name]) for name, known in table.gres_devices.items()}
+    foreign = table.foreign_gres
+    if foreign is not None or part.foreign_gres is not None:
+        old = np.zeros_like(table.gres) if foreign is None else foreign
+        new = np.zeros_like(part.gres) if part.foreign_gres is None else part.foreign_gres
+        foreign = _with_rows(old, changed, new)
+    return replace(
+        table,
+        **columns,
+        features=_with_items(table.features, changed, part.features),
+        gres_devices=devices,
+        foreign_gres=foreign,
+        maximum_jobs=_maximum_jobs(nodes),
+    )
+
+
+def _with_rows(array: NDArray[Any], rows: list[int], values: NDArray[Any]) -> NDArray[Any]:
+    changed = array.copy()
+    changed[rows] = values
+    return changed
+
+
+def _with_items(items: tuple[T, ...], rows: list[int], values: tuple[T, ...]) -> tuple[T, ...]:
+    changed = list(items)
+    for row, value in zip(rows, values, strict=True):
+        changed[row] = value
+    return tuple(changed)
 
 
 def _matrix(counts: list[dict[str, int]], names: list[str]) -> IntArray:
