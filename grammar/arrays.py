@@ -17,6 +17,10 @@ _LONG_PROGRESSION = 7
 """A progression of fewer elements than this is written out one by one."""
 
 
+LARGEST_ARRAY = 4_000_001
+"""What MaxArraySize can be at most (slurm.conf(5))."""
+
+
 @dataclass(frozen=True, slots=True)
 class ArraySpecification:
     """The elements, ascending and without repetition, and how many may run at once (0: any number)."""

@@ -45,7 +45,8 @@ class Field(Generic[Row]):
     """A column that a command can print: its heading, and its text for a row (None is printed as ``(null)``).
 
     ``cut`` false keeps a text whole that is wider than its right-justified column (left-justified ones are always cut);
-    ``cut_heading`` says the same of the heading and ``cut_when`` makes it depend on the row.
+    ``cut_heading`` says the same of the heading and ``cut_when`` makes it depend on the row. ``within`` gives the text for a
+    column of that width, for a field that does not simply cut.
     """
 
     heading: str
@@ -53,6 +54,7 @@ class Field(Generic[Row]):
     cut: bool = True
     cut_heading: bool = True
     cut_when: Callable[[Row], bool] | None = None
+    within: Callable[[Row, int], str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,7 @@ def _short_column(token: str) -> Column:
 
 
 _SHORT = re.compile(r"(?P<right>\.?)(?P<width>[0-9]*)(?P<letter>.?)(?P<suffix>.*)", re.DOTALL)
-_LONG = re.compile(r"(?P<right>\.?)(?P<width>[-+]?[0-9]*)(?P<suffix>.*)", re.DOTALL)
+_LONG = re.compile(r"(?P<right>\.?)(?P<width>(?:[-+]?[0-9]+)?)(?P<suffix>.*)", re.DOTALL)
 
 
 def _width(digits: str) -> int:
@@ -164,9 +166,15 @@ def _fit(text: str, column: Column, cut: bool) -> str:
 
 
 def _cut_when(field: Field[Row], column: Column) -> Callable[[Row], str | None]:
+    if field.within is not None and column.width:
+        return partial(_within, field.within, column.width)
     if field.cut or field.cut_when is None or not column.right or not column.width:
         return field.value
     return partial(_cut_value, field.value, field.cut_when, column.width)
+
+
+def _within(text: Callable[[Row, int], str], width: int, row: Row) -> str:
+    return text(row, width)
 
 
 def _cut_value(value: Callable[[Row], str | None], when: Callable[[Row], bool], width: int, row: Row) -> str | None:

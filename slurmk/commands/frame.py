@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from grammar.arguments import Argument, Given, Option, Status, parse_arguments
@@ -51,6 +52,12 @@ def early_answer(
         if one.name == "version":
             return VERSION_TEXT + "\n"
     return None
+
+
+def interval(text: str) -> int | None:
+    """Seconds of ``--iterate``: the number that the text begins with; None unless it is above 0."""
+    match = re.match(r"[ \t]*\+?(\d{1,9})", text, re.ASCII)
+    return int(match[1]) or None if match else None
 
 
 def check_cluster(call: Call, given: Sequence[Given], site: Site) -> None:

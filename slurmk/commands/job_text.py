@@ -61,10 +61,10 @@ def limit_text(minutes: int) -> str:
 
 @lru_cache(maxsize=4096)
 def tasks_text(tasks: tuple[range, ...], maximum_running: int, length: int) -> str:
-    """An array's waiting elements, ``0-9%2``, cut with ``...`` at ``length`` bytes (0: not cut)."""
+    """An array's waiting elements, ``0-9%2``, cut with ``...`` where they come near ``length`` bytes (0: not cut)."""
     text = format_tasks(tasks)
-    if length and len(text) >= length:
-        text = text[: max(length - 4, 0)] + "..."
+    if length and len(text) >= length - 2:
+        text = (text[: max(length - 4, 0)] + "...")[: length - 1]
     return f"{text}%{maximum_running}" if maximum_running else text
 
 

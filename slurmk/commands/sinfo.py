@@ -18,10 +18,10 @@ from slurmk.commands.command_options import from_environment, meanings
 from slurmk.commands.documents.envelope import Wanted
 from slurmk.commands.documents.printing import form, print_rows
 from slurmk.commands.documents.sinfo import ALIKE, ROW, RowView
-from slurmk.commands.frame import early_answer, read_options
+from slurmk.commands.frame import early_answer, interval, read_options
 from slurmk.commands.node_text import NodeView, views, wanted_nodes
 from slurmk.commands.sinfo_options import OPTIONS, USAGE_TEXT
-from slurmk.commands.sinfo_rows import LETTERS, NAMES, RowField, build_rows, sort_rows
+from slurmk.commands.sinfo_rows import HELP_LETTERS, HELP_NAMES, LETTERS, NAMES, RowField, build_rows, sort_rows
 from slurmk.model.node import Partition
 from slurmk.model.states import NodeFlag, NodeState
 
@@ -68,7 +68,14 @@ STATES: dict[str, Matcher] = {
 }
 """What ``--states`` knows, in the order in which it lists them; a beginning of a word will do."""
 
-OTHER_WORDS: dict[str, str] = {"comp": "completing", "drng": "draining", "futr": "future", "unk": "unknown", "plnd": "planned"}
+OTHER_WORDS: dict[str, str] = {
+    "resv": "reserved",
+    "comp": "completing",
+    "drng": "draining",
+    "futr": "future",
+    "unk": "unknown",
+    "plnd": "planned",
+}
 """Short words that are no beginning of a long one."""
 
 ALL_FIELDS = "|".join(
@@ -121,13 +128,13 @@ def _information(call: Call, given: Sequence[Given]) -> str | None:
         if option.name == "helpstate":
             return "".join(f"{name}\n" for name in STATES)
         if option.name == "helpformat":
-            return _in_columns([f"%{letter}" for letter in LETTERS], 6, 8)
+            return _in_columns([f"%{letter}" for letter in HELP_LETTERS], 6, 8)
         if option.name == "helpFormat":
-            return _in_columns(sorted(NAMES), 20, 4)
+            return _in_columns(HELP_NAMES, 20, 4)
     return early_answer(call, given, OPTIONS, meanings(OPTIONS), USAGE_TEXT)
 
 
-def _in_columns(words: list[str], width: int, columns: int) -> str:
+def _in_columns(words: Sequence[str], width: int, columns: int) -> str:
     rows = (words[start : start + columns] for start in range(0, len(words), columns))
     return "".join("".join(word.ljust(width) for word in row) + "\n" for row in rows)
 
@@ -139,15 +146,21 @@ def _read_request(call: Call, controller: Controller, given: Sequence[Given]) ->
     """Options over environment over defaults. Raises Failure with Slurm's message."""
     options = from_environment(OPTIONS, call.environment)
     typed = {option.name: option.value for option in given}
-    if {"format", "Format"} & typed.keys():
+    if {"format", "Format", "summarize", "Node", "list-reasons"} & typed.keys():
         options.pop("format", None)
+    if "long" in typed and {"format", "Format"} & typed.keys():
+        raise Failure(
+            "sinfo: fatal: Options -o(--format) and -l(--long) are mutually exclusive. Please remove one and retry.\n"
+        )
     request = Request({**options, **typed})
     for option in given:  # the last of two that contradict each other counts
         if option.name in ("all", "hide"):
             request.all = option.name == "all"
         elif option.name in ("format", "Format"):
-            request.short_format = option.value if option.name == "format" else None
-            request.long_format = option.value if option.name == "Format" else None
+            if "Format" in typed:
+                request.long_format = option.value
+            else:
+                request.short_format = option.value
     request.all = request.all or ("all" in options and "hide" not in typed)
     request.short_format = request.short_format if typed.keys() & {"format", "Format"} else options.get("format")
     request.sort = request.options.get("sort")
@@ -173,9 +186,10 @@ def _nodes(text: str | None) -> frozenset[str] | None:
 def _interval(text: str | None) -> int:
     if text is None:
         return 0
-    if re.fullmatch(r"[1-9]\d{0,8}", text, re.ASCII) is None:
+    seconds = interval(text)
+    if seconds is None:
         raise Failure(f"sinfo: error: Error: invalid entry for --iterate={text}\n")
-    return int(text)
+    return seconds
 
 
 def _clusters(controller: Controller, text: str | None) -> tuple[str, ...]:
@@ -202,7 +216,8 @@ def _read_states(request: Request) -> None:
     if text.lower() == "all":
         return
     request.all_states = "&" in text
-    request.states = tuple(_state(word.strip()) for word in re.split(r"[,&]", text))
+    words = (word.strip() for word in re.split(r"[,&]", text))
+    request.states = tuple(_state(word) for word in words if word) or (lambda view: False,)
 
 
 def _state(word: str) -> Matcher:
@@ -228,7 +243,7 @@ async def _answer(call: Call, controller: Controller, output: Output, request: R
 
 
 def _print_once(call: Call, controller: Controller, output: Output, request: Request) -> None:
-    for cluster in request.clusters:
+    for cluster in request.clusters if not request.has("noheader") else ():
         output.write(f"CLUSTER: {cluster}\n")
     if request.has("reservation"):
         output.write("No reservations in the system\n")

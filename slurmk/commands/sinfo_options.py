@@ -20,7 +20,6 @@ _VALUE = Argument.REQUIRED
 OPTIONS: tuple[CommandOption, ...] = (
     AUTOCOMPLETE,
     CommandOption(("all",), "a", meaning="also partitions that are hidden or not for you", variables=("SINFO_ALL",)),
-    CommandOption((), "b", status=Status.ACCEPTED, note="of machines that are gone", hidden=True),
     CommandOption(("dead",), "d", meaning="only nodes that do not respond"),
     CommandOption(("exact",), "e", meaning="only equal nodes in one row"),
     of_federations("federation", variables=("SINFO_FEDERATION",)),

@@ -60,10 +60,12 @@ class RowField:
     node_key: Key | None = None
     partition_key: Callable[[Partition], Hashable] | None = None
     exact_key: Key | None = None
+    cut_heading: bool = True
+    within: Callable[[Row, int], str] | None = None
 
     @property
     def printed(self) -> Field[Row]:
-        return Field(self.heading, self.value)
+        return Field(self.heading, self.value, cut_heading=self.cut_heading, within=self.within)
 
 
 def build_rows(
@@ -79,13 +81,16 @@ def build_rows(
 ) -> list[Row]:
     """Rows for the nodes of these partitions (with their order of configuration), in order of appearance.
 
-    ``nodes`` are those that passed the filters. With ``empty``, a partition of which none did has a row without nodes.
+    With ``each_node`` a node has a row in each of its partitions. ``nodes`` are those that passed the filters. With
+    ``empty``, a partition of which none did has a row without nodes.
     """
     used = tuple(fields)
     node_keys = [each.node_key for each in used if each.node_key]
     if exact:
         node_keys += [each.exact_key for each in used if each.exact_key]
     partition_keys = [each.partition_key for each in used if each.partition_key]
+    if each_node:
+        partition_keys.append(lambda partition: partition.name)
     rows: dict[Hashable, Row] = {}
     own: dict[str, tuple[Hashable, ...]] = {}
     for order, partition in partitions:
@@ -147,6 +152,14 @@ def _partition(get: Callable[[Partition], str]) -> Callable[[Row], str]:
 
 def _starred(partition: Partition) -> str:
     return partition.name + "*" if partition.default else partition.name
+
+
+def _starred_within(row: Row, width: int) -> str:
+    """The mark of the default partition stays where its name is cut."""
+    return row.partition.name[: width - 1] + "*" if row.partition.default else row.partition.name
+
+
+_WHOLE_HEADING: dict[str, object] = {"cut_heading": False}
 
 
 def node_counts(row: Row) -> tuple[int, int, int]:
@@ -222,7 +235,7 @@ def _long_user(view: NodeView) -> str:
     return f"{view.reason_user}({view.node.reason_user_id})" if view.reason_known else view.reason_user
 
 
-def _same(get: Callable[[NodeView], str | None], absent: str | None = None) -> dict[str, Callable[..., str | None]]:
+def _same(get: Callable[[NodeView], str | None], absent: str | None = None) -> dict[str, object]:
     """A text of the first node, which keeps nodes with another text apart."""
     return {"value": _first(get, absent), "node_key": get}
 
@@ -259,8 +272,8 @@ FIELDS: tuple[RowField, ...] = (
     _field("i", "Reservation", "RESERVATION", {"value": lambda row: ""}),
     _field("l", "Time", "TIMELIMIT", _of_partition(lambda partition: _limit(partition.maximum_time))),
     _field("m", "Memory", "MEMORY", _sized(lambda view: view.node.memory)),
-    _field("n", "NodeHost", "HOSTNAMES", _same(lambda view: view.node.host_name or view.node.name)),
-    _field("o", "NodeAddr", "NODE_ADDR", _same(lambda view: view.node.address or view.node.name)),
+    _field("n", "NodeHost", "HOSTNAMES", _same(lambda view: view.node.host_name or view.node.name) | _WHOLE_HEADING),
+    _field("o", "NodeAddr", "NODE_ADDR", _same(lambda view: view.node.address or view.node.name) | _WHOLE_HEADING),
     _field("p", "PriorityTier", "PRIO_TIER", _of_partition(lambda partition: str(partition.priority_tier))),
     _field("r", "Root", "ROOT", _of_partition(lambda partition: "yes" if partition.root_only else "no")),
     _field("s", "Size", "JOB_SIZE", _of_partition(_job_size)),
@@ -288,9 +301,14 @@ FIELDS: tuple[RowField, ...] = (
             "partition_key": lambda partition: partition.preempt_mode,
         },
     ),
-    _field("N", "NodeList", "NODELIST", {"value": lambda row: compress(row.names)}),
+    _field("N", "NodeList", "NODELIST", {"value": lambda row: compress(row.names)} | _WHOLE_HEADING),
     _field("O", "CPUsLoad", "CPU_LOAD", _spanned(lambda view: view.node.cpu_load, lambda load: f"{load / 100:.2f}")),
-    _field("P", "Partition", "PARTITION", {"value": _partition(_starred), "partition_key": lambda each: each.name}),
+    _field(
+        "P",
+        "Partition",
+        "PARTITION",
+        {"value": _partition(_starred), "partition_key": lambda each: each.name, "within": _starred_within},
+    ),
     _field("R", "PartitionName", "PARTITION", _of_partition(lambda partition: partition.name)),
     _field("S", "AllocNodes", "ALLOCNODES", _of_partition(lambda partition: _listed(partition.allow_nodes))),
     _field("T", "StateLong", "STATE", _same(lambda view: view.condition.long, "n/a")),
@@ -316,6 +334,17 @@ FIELDS: tuple[RowField, ...] = (
 LETTERS: dict[str, RowField] = {each.letter: each for each in FIELDS if each.letter}
 NAMES: dict[str, RowField] = {name: each for each in FIELDS for name in each.names}
 
+HELP_LETTERS = "SaVYcOCLdfbeGGgBmoAFnNDhPRMIpEirsXztTZlHuUvw"
+"""Letters of ``--helpformat``."""
+
+HELP_NAMES: tuple[str, ...] = tuple(
+    "AllocMem AllocNodes Available Cluster Comment Cores CPUs CPUsLoad CPUsState DefaultTime Disk Extra Features features_act "  # noqa: SIM905
+    "FreeMem Gres GresUsed Groups MaxCPUsPerNode Memory NodeAddr NodeAI NodeAIOT NodeHost NodeList Nodes OverSubscribe "
+    "Partition PartitionName Port PreemptMode PriorityJobFactor PriorityTier Reason Reservation Root Size Sockets "
+    "SocketCoreThread StateCompact StateComplete StateLong Threads Time TimeStamp User UserLong Version Weight".split()
+)
+"""Names of ``--helpFormat``."""
+
 
 # ------------------------------------------------------------------------------------------------ order
 
@@ -328,12 +357,19 @@ def _number(get: Callable[[NodeView], int]) -> Callable[[Row], int]:
     return lambda row: min(map(get, row.nodes), default=0)
 
 
+def _size_number(view: NodeView) -> int:
+    """Sockets, cores and threads as one number."""
+    node = view.node
+    return (node.sockets << 40) + (node.cores_per_socket << 20) + node.threads_per_core
+
+
 _ORDERS: dict[str, Callable[[Row], int]] = {
     "#P": lambda row: row.order,
     "t": _state_number,
     "T": _state_number,
     "N": lambda row: row.first.index if row.first else 1 << 62,
-    "n": lambda row: row.first.index if row.first else 1 << 62,
+    **dict.fromkeys("CGLno", lambda row: 0),
+    "z": lambda row: min(map(_size_number, row.nodes), default=0),
     "D": lambda row: len(row.nodes),
     "c": _number(lambda view: view.node.cpus),
     "d": _number(lambda view: view.node.temporary_disk),
@@ -350,15 +386,17 @@ _ORDERS: dict[str, Callable[[Row], int]] = {
     "p": lambda row: row.partition.priority_tier,
     "I": lambda row: row.partition.priority_job_factor,
 }
-"""Numbers that rows are sorted by; other letters sort by the text they print."""
+"""Numbers that rows are sorted by; other letters sort by the text they print. Some change nothing in Slurm."""
 
 
 def sort_rows(rows: list[Row], keys: str) -> None:
     """Sort in place by ``#P,-t``: the first key counts most, ``-`` turns an order round. Unknown letters change nothing."""
     for word in reversed([word for word in keys.split(",") if word]):
-        descending = word.startswith("-")
-        letter = word.lstrip("+-")
+        descending = word.lstrip("#").startswith("-")
+        letter = word.lstrip("+-") if word.startswith("#P") else word.lstrip("+-#")
         number, text = _ORDERS.get(letter[:2] if letter.startswith("#") else letter[:1]), LETTERS.get(letter[:1])
+        if letter[:1] in ("n", "o") and not descending:
+            rows.reverse()
         if number is not None:
             rows.sort(key=number, reverse=descending)
         elif text is not None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from grammar.arguments import Given
+from grammar.arrays import parse_array
 from grammar.errors import GrammarError
 from grammar.formats import Column, Field, Layout, all_columns, compile_format, parse_long_format, parse_short_format
 from grammar.hostlist import expand
@@ -25,7 +26,7 @@ from slurmk.commands.documents.envelope import Wanted
 from slurmk.commands.documents.printing import form, list_order, print_jobs, print_rows, print_steps
 from slurmk.commands.documents.steps import StepView
 from slurmk.commands.documents.values import job_state
-from slurmk.commands.frame import early_answer, read_options
+from slurmk.commands.frame import early_answer, interval, read_options
 from slurmk.commands.job_text import JobText, raw_array_id, running_steps, today
 from slurmk.commands.squeue_options import OPTIONS, USAGE_TEXT
 from slurmk.model.job import BATCH_STEP, EXTERN_STEP, INTERACTIVE_STEP, Job
@@ -193,8 +194,15 @@ def _layered(call: Call, given: Sequence[Given]) -> dict[str, str]:
         typed[option.name] = option.value if option.value is not None else ""
         if option.name in ("jobs", "steps") and option.value is None:
             typed[option.name] = "\0"
-    shaped = {"format", "Format", "long", "start"} & typed.keys()
-    for name, value in from_environment(OPTIONS, call.environment).items():
+    if "long" in typed and "format" in typed:
+        raise Failure(
+            "squeue: fatal: Options -o(--format) and -l(--long) are mutually exclusive. Please remove one and retry.\n"
+        )
+    shaped = {"format", "Format", "long", "start", "steps"} & typed.keys()
+    environment = from_environment(OPTIONS, call.environment)
+    if "format" in environment:
+        environment.pop("Format", None)
+    for name, value in environment.items():
         if name not in typed and not (name in ("format", "Format") and shaped):
             typed[name] = value
     return typed
@@ -352,9 +360,10 @@ def _read_states(request: Request, value: str, call: Call, controller: Controlle
 
 
 def _read_iterate(request: Request, value: str, call: Call, controller: Controller) -> None:
-    if not re.fullmatch(r"[1-9][0-9]{0,8}", value):
+    seconds = interval(value)
+    if seconds is None:
         raise Failure(f"squeue: error: --iterate={value}\n\n")
-    request.iterate = int(value)
+    request.iterate = seconds
 
 
 def _duration(value: str) -> int:
@@ -377,7 +386,7 @@ def _read_under(request: Request, value: str, call: Call, controller: Controller
 
 def _read_clusters(request: Request, value: str, call: Call, controller: Controller) -> None:
     own = controller.machine.site.cluster_name
-    names = [word for word in value.split(",") if word]
+    names = [word for word in value.split(",") if word] or [""]
     known = [word for word in names if word in (own, "all")]
     for word in names:
         if word not in (own, "all"):
@@ -450,14 +459,15 @@ async def _print_once(call: Call, controller: Controller, output: Output, reques
         tasks_length=request.tasks_length,
         bare_tasks=request.only_state,
     )
-    if request.jobs is not None and len(request.jobs) == 1 and not _exists(controller, request.jobs[0].job_id):
+    alone = request.jobs is not None and len(request.jobs) == 1 and not request.only_state
+    if alone and request.jobs and not _exists(controller, request.jobs[0].job_id):
         raise Failure("slurm_load_jobs error: Invalid job id specified\n")
     if request.form is not None:
         await _print_documents(call, controller, output, request, request.form, text)
         return
-    for cluster in request.clusters:
+    for cluster in request.clusters if request.header else ():
         output.write(f"CLUSTER: {cluster}\n")
-    if request.long or request.iterate or request.verbose:
+    if (request.long and request.header) or request.iterate or request.verbose:
         output.write(today(now) + "\n")
     jobs = list(_visible(call, controller, request))
     if request.step_view:
@@ -658,9 +668,19 @@ def _named(names: Sequence[JobName], jobs: Iterable[Job]) -> Iterator[Job]:
         if by_task or not whole.isdisjoint((job.job_id, array_id, job.het_job_id)):
             yield job
         elif job.array_tasks:
-            for number, task in sorted(tasks):
-                if number == array_id and any(task in part for part in job.array_tasks):
-                    yield _element(job, task)
+            named = sorted(
+                task for number, task in tasks if number == array_id and any(task in part for part in job.array_tasks)
+            )
+            if len(named) == 1:
+                yield _element(job, named[0])
+            elif named:
+                yield replace(
+                    job, array_tasks=parse_array(",".join(map(str, named)), LARGEST_ARRAY).tasks, array_maximum_running=0
+                )
+
+
+LARGEST_ARRAY = 4_000_001
+"""What MaxArraySize can be at most (slurm.conf(5))."""
 
 
 def _element(job: Job, task: int) -> Job:

@@ -96,6 +96,113 @@ IDLE = (
     "scontrol ping",
 )
 
+NAMES = tuple(
+    "AllocMem AllocNodes Available Cluster Comment Cores CPUs CPUsLoad CPUsState DefaultTime Disk Extra Features features_act "  # noqa: SIM905
+    "FreeMem Gres GresUsed Groups MaxCPUsPerNode Memory NodeAddr NodeAI NodeAIOT NodeHost NodeList Nodes OverSubscribe "
+    "Partition PartitionName Port PreemptMode PriorityJobFactor PriorityTier Reason Reservation Root Size Sockets "
+    "SocketCoreThread StateCompact StateComplete StateLong Threads Time TimeStamp User UserLong Version Weight share".split()
+)
+"""Every field of -O, and the name that is taken besides."""
+LETTERS = "ABCDEFGHILMNOPRSTUVXYZabcdefghilmnoprstuvwz"
+STATES = tuple(
+    "unknown down idle allocated mixed future drain drained draining no_respond reserved planned blocked cloud completing "  # noqa: SIM905
+    "powering_down powered_down power_down powering_up power_up inval fail maint reboot reboot^ external dynamic_future "
+    "dynamic_norm alloc mix comp drng futr unk plnd resv pow_dn pow_up ALL Idle idl i xyz '' , idle,, 'idle&mixed' "
+    "'idle&' npc perfctrs".split()
+)
+MEASURED = {
+    "CPUsLoad": (r" *(\d+\.\d\d|N/A)(-\d+\.\d\d)? *",),
+    "O": (r" *(\d+\.\d\d|N/A)(-\d+\.\d\d)? *",),
+    "FreeMem": (r" *(\d{3,}|N/A)(-\d+)? *",),
+    "e": (r" *(\d{3,}|N/A)(-\d+)? *",),
+    "Version": (r" *\S+ *",),
+    "v": (r" *\S+ *",),
+}
+WELL = "n[3-8]"
+"""Nodes that nobody takes away."""
+
+
+def _fields() -> list[Case]:
+    """Each field alone, by name and by letter, narrow and wide and to the right, for a node, a partition and all."""
+    forms = [(name, f"sinfo -n {WELL} -O nodelist:20,{name}:30") for name in NAMES]
+    forms += [(name, f"sinfo -h -p cpu -O {name}:.5") for name in NAMES]
+    forms += [(name, f"sinfo -h -N -n n3,n5 -O {name}") for name in NAMES]
+    forms += [(letter, f"sinfo -n {WELL} -o '%N|%{letter}|%.4{letter}|%9{letter}'") for letter in LETTERS]
+    forms += [(letter, f"sinfo -h -e -p cpu -o '%{letter}'") for letter in LETTERS]
+    return [
+        Case(command, ignore=MEASURED.get(name, ()))
+        for name, command in forms
+        if not (name in MEASURED and (command.endswith(":.5") or "|%.4" in command or " -e " in command))
+    ]
+
+
+SORTS = tuple(f"{sign}{letter}" for letter in LETTERS for sign in ("", "-"))
+_MORE = (
+    *(f"sinfo -h -n {WELL} -S '{key}' -o '%P %N %c'" for key in SORTS),
+    *(f"sinfo -h -n {WELL} -t {state} -o '%P %N %t'" for state in STATES),
+    f"sinfo -n {WELL} -S foo",
+    f"sinfo -n {WELL} -S '#P'",
+    f"sinfo -n {WELL} -S '#-P,+t'",
+    f"sinfo -n {WELL} -S ''",
+    f"sinfo -n {WELL} -o '%all' -h | cut -d'|' -f1-3",
+    f"sinfo -n {WELL} -o '%10P%5D'",
+    f"sinfo -n {WELL} -o 'a%Pb%Dc'",
+    f"sinfo -n {WELL} -o '%.3P %.1D'",
+    f"sinfo -n {WELL} -o '%-10P|'",
+    f"sinfo -n {WELL} -O partition:5,nodes:.3",
+    f"sinfo -n {WELL} -O 'partition:|,nodes:-'",
+    f"sinfo -n {WELL} -O partition:x,nodes",
+    f"sinfo -n {WELL} -O ,partition",
+    f"sinfo -n {WELL} -O PARTITION,Nodes",
+    f"sinfo -n {WELL} -o %P -O nodes",
+    f"sinfo -n {WELL} -O nodes -o %P",
+    f"sinfo -n {WELL} --noconvert -o '%m %c'",
+    f"sinfo -n {WELL} -N -l -h -o '%N %t'",
+    f"sinfo -n {WELL} -s -o '%P %F'",
+    f"sinfo -n {WELL} --hide",
+    f"sinfo -n {WELL} --all",
+    f"sinfo -n {WELL} --hide --all",
+    f"sinfo -n {WELL} -F",
+    f"sinfo -n {WELL} --local",
+    f"sinfo -n {WELL} --federation -h",
+    f"sinfo -n {WELL} -M all -h",
+    f"sinfo -n {WELL} -b",
+    f"sinfo -n {WELL} extra words",
+    f"sinfo -n {WELL} -p ''",
+    f"sinfo -n {WELL} -p cpu,nope",
+    f"sinfo -n {WELL} -p ,cpu,",
+    "sinfo -n ''",
+    "sinfo -n n3,nope",
+    "sinfo -n n[3-4],n5",
+    "sinfo -n , -h",
+    "sinfo -i 0",
+    "sinfo -i -1",
+    "sinfo --iterate=",
+    "sinfo -M foo",
+    "sinfo --no",
+    "sinfo --n",
+    "sinfo --help=x",
+    "sinfo --nodes",
+    "sinfo --autocomplete=no",
+    "sinfo --autocomplete=--s",
+    "sinfo --helpformat",
+    "sinfo --helpFormat",
+    "sinfo --helpstate",
+    f"SINFO_FORMAT='%P %D' sinfo -n {WELL} -O nodes",
+    f"SINFO_FORMAT='%P %D' sinfo -n {WELL} -o %N",
+    f"SINFO_FORMAT='%P %D' sinfo -n {WELL} -s",
+    f"SINFO_FORMAT='%P %D' sinfo -n {WELL} -N",
+    f"SINFO_FORMAT='%P %D' sinfo -n {WELL} -l -h",
+    f"SINFO_FORMAT= sinfo -n {WELL}",
+    f"SINFO_ALL=1 sinfo -n {WELL} -h",
+    f"SINFO_ALL= sinfo -n {WELL} -h",
+    f"SINFO_SORT=N sinfo -n {WELL} -S P -h",
+    f"SINFO_PARTITION=gpu sinfo -n {WELL} -p cpu -h",
+    f"SLURM_CLUSTERS=reference sinfo -n {WELL} -h",
+    f"SLURM_CLUSTERS=foo sinfo -n {WELL} -h",
+    f"SCONTROL_FUTURE=1 sinfo -n {WELL} -h",
+)
+
 BUSY = (
     "sinfo -n n[1-2] -p gpu",
     "sinfo -p cpu",
@@ -108,6 +215,9 @@ BUSY = (
 
 CASES: list[Case] = [
     *(Case(command) for command in IDLE),
+    *_fields(),
+    *(Case(command) for command in _MORE),
+    Case(f"sinfo -n {WELL} -v -h", differs="what Slurm tells of its own switches is not told"),
     *(
         Case(command, ignore=HOST)
         for command in ("scontrol show node n1,n5", "scontrol -d -o show node n2", "scontrol show node n1,zz")
