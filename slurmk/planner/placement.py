@@ -85,7 +85,7 @@ class Placer:
     def place(self, need: Requirement, nodes: IntArray, tasks: IntArray, free: Counts | None) -> Placement | None:
         """Choose among ``nodes`` (ascending), which hold at most ``tasks`` > 0 each, with ``free`` left (None: idle, and
         the job takes them whole). None when no choice satisfies the request."""
-        if len(nodes) < need.minimum_nodes:
+        if len(nodes) < need.minimum_nodes or not np.isin(need.required, nodes).all():
             return None
         if free is None and self.simple and need.simple:
             return self._idle_runs(need, nodes)

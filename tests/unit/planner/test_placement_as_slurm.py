@@ -309,3 +309,16 @@ def test_a_reaction_keeps_promises_when_priorities_and_counts_change() -> None:
     assert {job_id: after.outlooks[job_id].start_time for job_id in (1, 2)} == {1: NOW + 1800, 2: NOW + 1800 + 3 * 300}
     assert given_to(after, 3) == {"n5": 1}
     assert len(made.promised[1]) == 9
+
+
+def test_a_named_node_is_waited_for_though_others_are_free() -> None:
+    whole = busy(9, {"n8": 16}, minutes=10, whole=True)
+    made = plan(
+        build_snapshot(
+            snapshot_id=1, time=NOW, site=SITE, nodes=NODES, partitions=PARTITIONS, running=[whole],
+            pending=[Waiting(job(1, tasks=2, required_nodes="n8", minimum_nodes=1, maximum_nodes=1))], cache=SnapshotCache(),
+        )  # fmt: skip
+    )
+    assert not made.starts
+    assert made.outlooks[1].start_time == NOW + 600
+    assert made.outlooks[1].nodes == ("n8",)
