@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from grammar.arguments import Given
-from grammar.arrays import parse_array
+from grammar.arrays import LARGEST_ARRAY, parse_array
 from grammar.errors import GrammarError
 from grammar.formats import Column, Field, Layout, all_columns, compile_format, parse_long_format, parse_short_format
 from grammar.hostlist import expand
@@ -668,19 +668,18 @@ def _named(names: Sequence[JobName], jobs: Iterable[Job]) -> Iterator[Job]:
         if by_task or not whole.isdisjoint((job.job_id, array_id, job.het_job_id)):
             yield job
         elif job.array_tasks:
-            named = sorted(
-                task for number, task in tasks if number == array_id and any(task in part for part in job.array_tasks)
-            )
-            if len(named) == 1:
-                yield _element(job, named[0])
-            elif named:
-                yield replace(
-                    job, array_tasks=parse_array(",".join(map(str, named)), LARGEST_ARRAY).tasks, array_maximum_running=0
-                )
+            named = (task for number, task in tasks if number == array_id)
+            part = _part(job, sorted(task for task in named if any(task in waiting for waiting in job.array_tasks)))
+            if part is not None:
+                yield part
 
 
-LARGEST_ARRAY = 4_000_001
-"""What MaxArraySize can be at most (slurm.conf(5))."""
+def _part(job: Job, tasks: Sequence[int]) -> Job | None:
+    """The record of an array's waiting elements as that of some of them; None of none."""
+    if len(tasks) < 2:
+        return _element(job, tasks[0]) if tasks else None
+    waiting = parse_array(",".join(map(str, tasks)), LARGEST_ARRAY).tasks
+    return replace(job, array_tasks=waiting, array_maximum_running=0)
 
 
 def _element(job: Job, task: int) -> Job:

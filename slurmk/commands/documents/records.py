@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from grammar.arrays import parse_array
+from grammar.arrays import LARGEST_ARRAY, parse_array
 from grammar.errors import GrammarError
 from grammar.hostlist import expand
 from grammar.patterns import PatternValues, expand_pattern
@@ -135,17 +135,13 @@ def _array_mask(view: RecordView) -> str:
     if not text:
         return ""
     try:
-        tasks = parse_array(text, _LARGEST_ARRAY).tasks
+        tasks = parse_array(text, LARGEST_ARRAY).tasks
     except GrammarError:
         return text
     mask = bytearray(tasks[-1][-1] // 8 + 1)
     for task in (task for part in tasks for task in part):
         mask[task // 8] |= 1 << task % 8
     return f"0x{int.from_bytes(mask, 'little'):X}"
-
-
-_LARGEST_ARRAY = 4_000_001
-"""What MaxArraySize can be at most (slurm.conf(5))."""
 
 
 def _array_limit(view: RecordView) -> int:
