@@ -27,15 +27,14 @@ HOSTS = ("cpu-05", "cpu-06", "cpu-07", "cpu-08", "gpu-03", "gpu-04", "gpu-05", "
 
 SETTINGS = """
 cluster: {name}
+lease: {name}
 namespace: {namespace}
 nodes: "kubernetes.io/hostname in ({hosts})"
 controller: 127.0.0.1
 listen: 127.0.0.1:0
 leaseSeconds: 3
-pods: {{image: any, kind: {kind}, queueSystem: {system}}}
-partitions:
-  cpu: {{nodes: "lab/pool=cpu", default: true, pods: {{annotations: {{lab/runtime: "600s"}}}}}}
-  gpu: {{nodes: "lab/pool=gpu", pods: {{annotations: {{lab/runtime: "600s"}}}}}}
+pods: {{image: any, kind: {kind}, queueSystem: {system}, annotations: {{lab/runtime: 600s}}}}
+partitions: {partitions}
 switches: [lab/block, lab/rack]
 accounts:
   physics: {{fairshare: 2, GrpTRES: "cpu=64"}}
@@ -44,6 +43,11 @@ accounts:
 qos:
   high: {{priority: 1000}}
 """
+
+PARTITIONS = '{cpu: {nodes: "lab/pool=cpu", default: true}, gpu: {nodes: "lab/pool=gpu"}}'
+
+KINDS = ("pods", "native", "native-job", "jobset", "trainjob")
+"""Workload kinds that Kueue can hold back."""
 
 KUEUE_KINDS = (
     "topologies.kueue.x-k8s.io,resourceflavors.kueue.x-k8s.io,workloadpriorityclasses.kueue.x-k8s.io,cohorts.kueue.x-k8s.io,"
@@ -65,6 +69,18 @@ class Queued:
         """``slurmk queues``: exit code and text."""
         done = self.cluster.run(f"{SLURMK} queues {words} --dir {self.cluster.directory}")
         return done.returncode, done.stdout + done.stderr
+
+    def apply(self) -> None:
+        """``slurmk queues apply``, until Kueue has taken notice."""
+        code, text = self.queues("apply")
+        assert code == 0, text
+
+        def active() -> bool:
+            queues = self.get("clusterqueues", "-l", f"slurmk.org/controller={self.name}")["items"]
+            told = [each.get("status", {}).get("conditions", []) for each in queues]
+            return all(any(each["type"] == "Active" and each["status"] == "True" for each in each_told) for each_told in told)
+
+        wait_for(active, 60)
 
     def made(self, kinds: str) -> set[str]:
         """KIND/NAME of what bears our labels."""
@@ -91,13 +107,14 @@ def start(kubectl: Kubectl, get: Get, namespace: str) -> Iterator[Callable[..., 
     """``start("kueue", "native")``: a cluster whose jobs go through that queue system as that kind of workload."""
     made: list[Queued] = []
 
-    def begin(system: str, kind: str, extra: str = "") -> Queued:
+    def begin(system: str, kind: str, partitions: str = PARTITIONS) -> Queued:
         root = Path(tempfile.mkdtemp(prefix="slurmk-"))
         root.chmod(0o755)
         (root / "work").mkdir()
         name = f"q{secrets.token_hex(3)}"
-        settings = SETTINGS.format(name=name, namespace=namespace, hosts=",".join(HOSTS), kind=kind, system=system)
-        (root / "slurmk.yaml").write_text(settings.replace("namespace: ", f"lease: {name}\nnamespace: ", 1) + extra)
+        hosts = ",".join(HOSTS)
+        settings = SETTINGS.format(name=name, namespace=namespace, hosts=hosts, kind=kind, system=system, partitions=partitions)
+        (root / "slurmk.yaml").write_text(settings)
         cluster = Cluster(root / "d", root / "work", options=("--kubernetes", str(root / "slurmk.yaml")))
         made.append(Queued(cluster, name, namespace, get))
         cluster.up()
@@ -219,7 +236,7 @@ def queue_names(name: str) -> tuple[str, ...]:
 def test_jobs_go_through_their_accounts_queue_with_their_qos_priority(kueue: Queued, get: Get) -> None:
     early = kueue.submit("-A chem")
     kueue.wait_reason(early, f"AssocGrpJobsLimit, LocalQueue {kueue.namespace}/{kueue.name}-chem does not exist")
-    assert kueue.queues("apply")[0] == 0
+    kueue.apply()
     kueue.wait_running(early)
     job = kueue.submit("-A theory --qos=high -N2 -n6")
     kueue.wait_running(job)
@@ -236,15 +253,33 @@ def test_jobs_go_through_their_accounts_queue_with_their_qos_priority(kueue: Que
     kueue.cluster.ok(f"scancel {job} {early}")
 
 
+def test_each_kind_is_admitted_to_its_own_partitions_flavor(get: Get, start: Callable[..., Queued]) -> None:
+    for resource in ("clusterqueues.kueue.x-k8s.io", "jobsets.jobset.x-k8s.io", "trainjobs.trainer.kubeflow.org"):
+        needs(get, resource)
+    selectors = {kind: "" if kind == "pods" else "lab/pool=cpu" for kind in KINDS}  # which labels alone do not tell apart
+    partitions = {kind: {"nodes": selector, "pods": {"kind": kind}} for kind, selector in selectors.items()}
+    queued = start("kueue", "native", json.dumps(partitions))
+    queued.apply()
+    jobs = {(kind, tasks): queued.submit(f"-A chem -p {kind} -N2 -n{tasks}") for kind in KINDS for tasks in (2, 3)}
+    for job in jobs.values():
+        queued.wait_running(job)
+    admitted: dict[int, set[str]] = {}
+    for workload in get("workloads.kueue.x-k8s.io", "-n", queued.namespace)["items"]:
+        job = int(workload["metadata"]["ownerReferences"][0]["name"].split("-")[1])  # slurmk-JOB or slurmk-JOB-n0
+        for assignment in workload["status"]["admission"]["podSetAssignments"]:
+            admitted.setdefault(job, set()).add(assignment["flavors"]["cpu"])
+    assert admitted == {job: {f"{queued.name}-{kind}"} for (kind, _), job in jobs.items()}
+
+
 def test_a_job_waits_while_others_use_the_quota(kueue: Queued, kubectl: Kubectl, get: Get) -> None:
-    assert kueue.queues("apply")[0] == 0
+    kueue.apply()
     kubectl("apply", "-f", "-", input=somebody(kueue.namespace, f"{kueue.name}-theory", 3, 16))
 
     def admitted() -> bool:
         items = get("workloads.kueue.x-k8s.io", "-n", kueue.namespace)["items"]
         return any("admission" in each.get("status", {}) for each in items)
 
-    wait_for(admitted)
+    wait_for(admitted, 90)
     fits = kueue.submit("-A theory -n 10")
     kueue.wait_running(fits)
     waits = kueue.submit("-A theory -n 20")
@@ -259,7 +294,7 @@ def test_a_job_waits_while_others_use_the_quota(kueue: Queued, kubectl: Kubectl,
 
 
 def test_limits_of_accounts_hold_over_all_partitions(kueue: Queued) -> None:
-    assert kueue.queues("apply")[0] == 0
+    kueue.apply()
     first = kueue.submit("-A chem -p gpu -N2 --gpus-per-node=4")
     kueue.wait_running(first)
     second = kueue.submit("-A chem -p gpu -N1 --gpus-per-node=1")
@@ -270,7 +305,7 @@ def test_limits_of_accounts_hold_over_all_partitions(kueue: Queued) -> None:
 
 
 def test_a_stopped_queue_starts_nothing(kueue: Queued, kubectl: Kubectl) -> None:
-    assert kueue.queues("apply")[0] == 0
+    kueue.apply()
     queue = f"{kueue.name}-chem"
     kubectl("patch", "clusterqueue", queue, "--type=merge", "-p", '{"spec": {"stopPolicy": "Hold"}}')
     job = kueue.submit("-A chem")
@@ -292,7 +327,7 @@ def test_two_clusters_do_not_touch_each_other(get: Get, start: Callable[..., Que
 
 
 def test_switches_keep_a_job_in_one_rack(kueue: Queued, get: Get) -> None:
-    assert kueue.queues("apply")[0] == 0
+    kueue.apply()
     levels = get("topology.kueue.x-k8s.io", kueue.name)["spec"]["levels"]
     assert [level["nodeLabel"] for level in levels] == ["lab/block", "lab/rack", "kubernetes.io/hostname"]
     jobs = [kueue.submit("-p gpu -N2 --switches=1 --exclusive") for _ in range(2)]
