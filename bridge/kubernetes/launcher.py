@@ -36,7 +36,7 @@ from bridge.kubernetes.api import Api, ChangeType
 from bridge.kubernetes.cluster import Cluster
 from bridge.kubernetes.endings import End, Ending, Stage, ending_of_pod, stage_of
 from bridge.kubernetes.errors import ApiError, Unavailable
-from bridge.kubernetes.presence import Key, Presence, Told
+from bridge.kubernetes.presence import Key, Presence, Told, attempt_of_pod
 from bridge.kubernetes.programs import described, names_of_groups, programs
 from bridge.kubernetes.removal import Remains, Removal
 from bridge.kubernetes.render import Context, RenderError, Workload, render, workload_name
@@ -151,6 +151,7 @@ class KubernetesLauncher:
         self._link.report = self._from_stepd
         self._presences: dict[Key, Presence] = {}
         self._removal = Removal(api, site.cluster_name, self._removed)
+        self._whose: dict[str, Key] = {}  # which attempt a pod belongs to, by uid
         self._down: set[str] = set()
         self._groups: dict[tuple[int, ...], Mapping[int, str]] = {}
         self._programs: dict[str, float] = {}
@@ -324,7 +325,9 @@ class KubernetesLauncher:
         if key not in self._link.attempts:
             secret = attempt_secret(files.secret, *key)
             description = _packed(workload.secret) or _Description(job, files, self._site)
-            self._link.expect(attempt_of(*key, secret, description, job.allocation.nodes, pods=True))
+            self._link.expect(
+                attempt_of(*key, secret, description, job.allocation.nodes, pods=True, most_steps=self._site.maximum_step_count)
+            )
         return presence
 
     async def _make(self, presence: Presence, workload: Workload) -> None:
@@ -396,7 +399,7 @@ class KubernetesLauncher:
         pods: dict[Key, list[Manifest]] = {}
         secrets: dict[Key, Manifest] = {}
         for manifest in await self._until_there(lambda: self._api.list(POD, selector=own)):
-            key = labels.attempt_of(manifest["metadata"]["labels"])
+            key = attempt_of_pod(manifest)
             if key is not None:
                 pods.setdefault(key, []).append(manifest)
         for namespace in self._namespaces():
@@ -442,10 +445,13 @@ class KubernetesLauncher:
         self._presences[presence.key] = presence
         for pod in pods:
             presence.see(pod)
+            self._whose[pod["metadata"]["uid"]] = presence.key
         known = _secret_of(secret)
         if known is not None and secret is not None:
             description = _packed(secret) or _unknown
-            attempt = attempt_of(*presence.key, known, description, job.allocation.nodes, pods=True)
+            attempt = attempt_of(
+                *presence.key, known, description, job.allocation.nodes, pods=True, most_steps=self._site.maximum_step_count
+            )
             attempt.started = not job.flags & JobFlag.CONFIGURING
             self._link.expect(attempt)
         return presence
@@ -492,7 +498,7 @@ class KubernetesLauncher:
     def _changed(self, pod: Manifest, *, vanished: bool) -> None:
         if self._first_list is not None:
             self._first_list.add(pod["metadata"]["uid"])
-        key = labels.attempt_of(pod["metadata"].get("labels") or {})
+        key = self._whose.get(pod["metadata"]["uid"]) or attempt_of_pod(pod)
         presence = self._presences.get(key) if key is not None else None
         if presence is not None:
             self._observe(presence, pod, vanished=vanished)
@@ -517,6 +523,9 @@ class KubernetesLauncher:
         if vanished and uid in presence.pods and not pod.get("status"):
             pod = presence.pods[uid]
         node = presence.see(pod)
+        self._whose[uid] = presence.key
+        if not vanished and presence.is_mislabelled(pod):
+            self._spawn(self._mend(presence.pods[uid]))
         self._progress(presence, pod)
         ending = ending_of_pod(pod, vanished=vanished)
         if ending is None:
@@ -651,12 +660,16 @@ class KubernetesLauncher:
         wanted = pod["metadata"].get("labels", {})
         if all((found["metadata"].get("labels") or {}).get(name) == value for name, value in wanted.items()):
             return True
-        log.warning("pod %s lost labels that slurmk needs; putting them back", pod["metadata"]["name"])
+        await self._mend(pod)
+        return True
+
+    async def _mend(self, pod: Manifest) -> None:
+        """Give a pod the labels again by which it is known."""
+        log.warning("somebody changed labels of pod %s that slurmk needs; putting them back", pod["metadata"]["name"])
         try:
-            await self._until_there(lambda: self._api.patch(pod, {"metadata": {"labels": wanted}}))
+            await self._until_there(lambda: self._api.patch(pod, {"metadata": {"labels": pod["metadata"]["labels"]}}))
         except ApiError as error:
             log.error("pod %s cannot be labelled: %s", pod["metadata"]["name"], error)
-        return True
 
     async def _objects(self, presence: Presence) -> tuple[list[Manifest], list[Reference]]:
         """An attempt's objects beside its pods that are there, and those that are not."""
@@ -714,6 +727,8 @@ class KubernetesLauncher:
 
     def _forget(self, presence: Presence) -> None:
         del self._presences[presence.key]
+        for uid in presence.pods:
+            self._whose.pop(uid, None)
         attempt = self._link.attempts.get(presence.key)
         if attempt is not None:
             self._link.forget(attempt)

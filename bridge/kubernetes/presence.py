@@ -6,13 +6,14 @@ for it was seen.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
 from bridge.kubernetes.endings import Stage, is_simulated, stage_of
-from bridge.kubernetes.labels import NODE, NODES
+from bridge.kubernetes.labels import JOB_ID, NODE, NODES, RESTART, attempt_of
 from bridge.kubernetes.render import slurm_node
 from bridge.kubernetes.resources import Manifest, Reference
 
@@ -75,12 +76,27 @@ class Presence:
     def see(self, pod: Manifest) -> str:
         """Take note of a pod; its node, or "" when it does not stand for one yet."""
         uid = pod["metadata"]["uid"]
-        self.pods[uid] = slim(pod)
+        before = self.pods.get(uid)
+        self.pods[uid] = seen = slim(pod)
+        if before is not None:
+            seen["metadata"]["labels"] = before["metadata"].get("labels", {})
+        else:
+            seen["metadata"]["labels"] = {**seen["metadata"].get("labels", {}), **self.identity}
         node = self.places.get(uid) or slurm_node(pod)
         if node in self.nodes:
             self.places[uid] = node
             return node
         return ""
+
+    @property
+    def identity(self) -> dict[str, str]:
+        """The labels by which its pods are known to be its."""
+        return {JOB_ID: str(self.job_id), RESTART: str(self.restart)}
+
+    def is_mislabelled(self, pod: Manifest) -> bool:
+        """Whether somebody took from a pod what it is known by."""
+        found = pod["metadata"].get("labels") or {}
+        return any(found.get(name) != value for name, value in self.identity.items())
 
     def node_of(self, uid: str) -> str:
         return self.places.get(uid, "")
@@ -126,6 +142,18 @@ class Presence:
         """The nodes for which a pod was made that the watch has not told of yet."""
         seen = set(self.places.values())
         return [node for node in self.names if node not in seen]
+
+
+_OWNER = re.compile(r"slurmk-([0-9]+)(?:-([0-9]+))?")
+
+
+def attempt_of_pod(pod: Manifest) -> Key | None:
+    """Which attempt a pod belongs to: by the Secret that owns it, else by its labels."""
+    for owner in pod["metadata"].get("ownerReferences") or ():
+        match = _OWNER.fullmatch(str(owner.get("name"))) if owner.get("kind") == "Secret" else None
+        if match is not None:
+            return int(match[1]), int(match[2] or 0)
+    return attempt_of(pod["metadata"].get("labels") or {})
 
 
 _METADATA = ("name", "namespace", "uid", "labels", "deletionTimestamp", "deletionGracePeriodSeconds")

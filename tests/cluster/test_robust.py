@@ -234,7 +234,7 @@ def test_somebody_elses_object_is_in_the_way(lab: Lab, proxy: Proxy, begin: Begi
 
 
 def test_a_job_that_is_not_bound_waits_and_says_why(lab: Lab, proxy: Proxy, begin: Begin) -> None:
-    controller = begin(admissionTimeout=3, nodeSelector={"lab/no-such": "node"})
+    controller = begin(admissionTimeout=3, pod={"nodeSelector": {"lab/no-such": "node"}})
     job = controller.submit("-N2")
     until(lambda: controller.shown(job, "StateCompact") == "PD", SOON)
     assert "JobLaunchFailure:" in controller.shown(job, "Reason")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -133,7 +134,7 @@ class FakeKubernetes:
         if request.method == "POST":
             return self._create(resource, namespace, await request.json())
         if request.method == "DELETE" and not name:
-            return self._delete_collection(resource, namespace)
+            return self._delete_collection(request, resource, namespace)
         if (namespace, name) not in self.objects.get(str(resource), {}) and request.content_type != APPLY:
             return status(404, "NotFound", f'{resource} "{name}" not found')
         return await self._one(request, resource, namespace, name)
@@ -156,7 +157,8 @@ class FakeKubernetes:
         return web.json_response({"kind": "APIResourceList", "resources": found})
 
     def _list(self, request: web.Request, resource: Resource, namespace: str) -> web.Response:
-        items = [value for key, value in sorted(self.objects.get(str(resource), {}).items()) if namespace in ("", key[0])]
+        there = sorted(self.objects.get(str(resource), {}).items())
+        items = [value for key, value in there if namespace in ("", key[0]) and _chosen(request, value)]
         start, limit = int(request.query.get("continue", "0")), int(request.query.get("limit", "0"))
         if start and start < 0:
             return status(410, "Expired")
@@ -173,9 +175,10 @@ class FakeKubernetes:
             return status(409, "AlreadyExists", f'{resource} "{name}" already exists')
         return web.json_response(self.put(resource, manifest), status=201)
 
-    def _delete_collection(self, resource: Resource, namespace: str) -> web.Response:
-        for key in [key for key in self.objects.get(str(resource), {}) if key[0] == namespace]:
-            self.remove(resource, key[1], namespace)
+    def _delete_collection(self, request: web.Request, resource: Resource, namespace: str) -> web.Response:
+        for key, value in list(self.objects.get(str(resource), {}).items()):
+            if key[0] == namespace and _chosen(request, value):
+                self.remove(resource, key[1], namespace)
         return web.json_response({"kind": "Status", "status": "Success"})
 
     async def _one(self, request: web.Request, resource: Resource, namespace: str, name: str) -> web.Response:
@@ -210,7 +213,7 @@ class FakeKubernetes:
                 if number > version:
                     version = number
                     if kind == str(resource) and namespace in ("", manifest["metadata"].get("namespace", "")):
-                        await self._write(response, change, manifest)
+                        await self._write(response, change if _chosen(request, manifest) else "DELETED", manifest)
             await self._write(response, "BOOKMARK", {"kind": resource.kind, "metadata": {"resourceVersion": str(version)}})
             await changed.wait()
 
@@ -223,6 +226,22 @@ class FakeKubernetes:
 
 
 APPLY = "application/apply-patch+yaml"
+
+_TERM = re.compile(r"([^=! ]+)(?:(!?=)([^=]*)| in \((.*)\))")
+
+
+def _chosen(request: web.Request, manifest: Manifest) -> bool:
+    """Whether an object has the labels that a request is about: KEY=VALUE, KEY!=VALUE and KEY in (VALUE,...)."""
+    labels = manifest["metadata"].get("labels") or {}
+    for term in re.split(r",(?![^(]*\))", request.query.get("labelSelector", "")):
+        match = _TERM.fullmatch(term)
+        if match is None:
+            continue
+        key, operator, value, several = match.groups()
+        wanted = several.split(",") if several is not None else [value]
+        if (labels.get(key) in wanted) == (operator == "!="):
+            return False
+    return True
 
 
 @asynccontextmanager
