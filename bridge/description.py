@@ -71,6 +71,7 @@ def describe(job: Job, files: JobFiles, site: Site, extra: Mapping[str, Any]) ->
         "output": request.standard_output,
         "error": request.standard_error,
         "kill_wait": site.kill_wait,
+        "maximum_step_count": site.maximum_step_count,
         "constrain_memory": site.constrain_memory,
         "limits": _limits(job.limits),
         "submit_host": job.submit_host,

@@ -40,6 +40,21 @@ log = logging.getLogger(__name__)
 
 REGISTER_SECONDS = 30.0
 
+UNPROVEN = 4096
+"""Bytes of a message from somebody who has proven nothing yet."""
+
+LARGEST_REPORT = 4 << 20
+"""Bytes of a message from a stepd that has."""
+
+MOST_REPORTS = 200_000
+"""Reports of one stepd that are remembered; of steps, it is told of no more than that."""
+
+OF_STEPS = ("step_started", "step_ended")
+"""Events that a job can have any number of."""
+
+PENDING_REPORTS = 256
+"""Reports of one stepd that may wait to be on disk before it is listened to again."""
+
 USAGE_FIELDS = {each.name: type(each.default) for each in fields(Usage)}
 
 ANSWER_SECONDS = 10.0
@@ -51,7 +66,6 @@ LARGEST = 1 << 53
 LATEST = 253_402_300_799
 """The last second of the year 9999, which is as far as times can be shown."""
 
-LAST_STEP = 0xFFFFFFEF
 HIGHEST_STATUS = 0xFFFF
 LONGEST_TEXT = 1 << 20
 
@@ -98,6 +112,7 @@ class Attempt:
     first: str
     manager: str = ""  # where the step manager listens
     started: bool = False
+    most_steps: int = 40_000  # MaxStepCount; a pod could tell of any number
     pods: bool = False  # its stepds are in pods: they begin together, when all have come, and learn their addresses
     deleted: set[str] = field(default_factory=set)  # nodes whose pods somebody deletes, and not because the job was ended
 
@@ -107,10 +122,18 @@ class Attempt:
 
 
 def attempt_of(
-    job_id: int, restart: int, secret: bytes, description: Callable[[], bytes], nodes: Sequence[str], *, pods: bool = False
+    job_id: int,
+    restart: int,
+    secret: bytes,
+    description: Callable[[], bytes],
+    nodes: Sequence[str],
+    *,
+    most_steps: int = 40_000,
+    pods: bool = False,
 ) -> Attempt:
     """An attempt on these nodes, the first of which makes its steps."""
-    return Attempt(job_id, restart, secret, description, {node: Seat(node) for node in nodes}, nodes[0], pods=pods)
+    seats = {node: Seat(node) for node in nodes}
+    return Attempt(job_id, restart, secret, description, seats, nodes[0], most_steps=most_steps, pods=pods)
 
 
 class StepdLink:
@@ -205,7 +228,7 @@ class StepdLink:
     async def _register(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> tuple[Attempt, Seat] | None:
         challenge = secrets.token_hex(16)
         writer.write(_frame({"kind": "nonce", "nonce": challenge}))
-        message = await read_message(reader)
+        message = await read_message(reader, UNPROVEN)
         if message.get("kind") != "register":
             raise wire.WireError("the first message does not register")
         attempt = self.attempts.get((int(message["job"]), int(message["restart"])))
@@ -245,9 +268,11 @@ class StepdLink:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, attempt: Attempt, seat: Seat) -> None:
         try:
             while True:
-                message = await read_message(reader)
+                message = await read_message(reader, LARGEST_REPORT)
                 if message.get("kind") == "report":
                     self._take(attempt, seat, message)
+                    while len(seat.seen) - len(seat.acknowledged) > PENDING_REPORTS:  # noqa: ASYNC110  (rare)
+                        await asyncio.sleep(0.05)
                 elif message.get("kind") == "answer":
                     self._answered(writer, message)
                 elif message.get("kind") == "address":
@@ -291,9 +316,11 @@ class StepdLink:
             if number in seat.acknowledged:
                 seat.tell({"kind": "ack", "id": number})
             return
-        seat.seen.add(number)
+        surplus = number > MOST_REPORTS and message.get("event") in OF_STEPS
+        if number <= MOST_REPORTS:
+            seat.seen.add(number)
         try:
-            events = events_of(attempt, seat.node, message, self._now())
+            events = [] if surplus else events_of(attempt, seat.node, message, self._now())
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             log.warning("job %d on %s: a report is not understood and passed over: %r", attempt.job_id, seat.node, error)
             events = []
@@ -306,7 +333,8 @@ class StepdLink:
         for each in waiting:
             if inspect.isawaitable(each):
                 await each
-        seat.acknowledged.add(int(message["id"]))
+        if int(message["id"]) in seat.seen:
+            seat.acknowledged.add(int(message["id"]))
         seat.tell({"kind": "ack", "id": message["id"]})
         if message.get("event") == "released":
             seat.released = True
@@ -353,12 +381,12 @@ def events_of(attempt: Attempt, node: str, message: Mapping[str, Any], now: floa
             events: list[Event] = [] if attempt.started else [JobStarted(now, job_id, restart)]
             attempt.started = True
             if "step" in message:
-                events.append(StepStarted(now, restart, step_of(job_id, message["step"])))
+                events.append(StepStarted(now, restart, step_of(job_id, message["step"], attempt.most_steps)))
             return events
         case "step_started":
-            return [StepStarted(now, restart, step_of(job_id, message["step"]))]
+            return [StepStarted(now, restart, step_of(job_id, message["step"], attempt.most_steps))]
         case "step_ended":
-            return [StepEnded(now, restart, step_of(job_id, message["step"]))]
+            return [StepEnded(now, restart, step_of(job_id, message["step"], attempt.most_steps))]
         case "batch_ended":
             usage = usage_of(message.get("usage", {}))
             ended = BatchEnded(
@@ -370,7 +398,11 @@ def events_of(attempt: Attempt, node: str, message: Mapping[str, Any], now: floa
                 bool(message.get("timed_out")),
                 bool(message.get("out_of_memory")),
             )
-            return [StepEnded(now, restart, step_of(job_id, message["step"])), ended] if "step" in message else [ended]
+            return (
+                [StepEnded(now, restart, step_of(job_id, message["step"], attempt.most_steps)), ended]
+                if "step" in message
+                else [ended]
+            )
         case "launch_failed":
             return [LaunchFailed(now, job_id, restart, _text(message.get("message", "")), (node,))]
         case "deleted":
@@ -383,10 +415,11 @@ def events_of(attempt: Attempt, node: str, message: Mapping[str, Any], now: floa
             return []
 
 
-def step_of(job_id: int, data: Mapping[str, Any]) -> Step:
-    """A step as stepd tells of it. Much of it is what the user's srun asked for, so all is brought within bounds."""
+def step_of(job_id: int, data: Mapping[str, Any], most: int = 40_000) -> Step:
+    """A step as stepd tells of it. Much of it is what the user's srun asked for, so all is brought within bounds;
+    ``most`` is MaxStepCount."""
     step_id = BATCH_STEP if data["step"] == "batch" else int(data["step"])
-    if not (0 <= step_id <= LAST_STEP or step_id == BATCH_STEP):
+    if not (0 <= step_id < most or step_id == BATCH_STEP):
         raise ValueError(f"step {step_id}")
     return Step(
         job_id=job_id,
@@ -449,13 +482,18 @@ def command_secret(secret: bytes) -> str:
     return hmac.new(secret, b"command secret", "sha256").hexdigest()
 
 
-async def read_message(reader: asyncio.StreamReader) -> dict[str, Any]:
-    """The next message. Raises IncompleteReadError at the end, WireError or ValueError for garbage."""
+async def read_message(reader: asyncio.StreamReader, most: int = wire.MAXIMUM_FRAME) -> dict[str, Any]:
+    """The next message. Raises IncompleteReadError at the end, WireError or ValueError for garbage or too much."""
     kind, length = wire.header(await reader.readexactly(5))
+    if length > most:
+        raise wire.WireError(f"frame of {length} bytes is larger than {most}")
     payload = await reader.readexactly(length)
     if kind != wire.MESSAGE:
         raise wire.WireError(f"frame of kind {kind} where a message was expected")
-    message = json.loads(payload)
+    try:
+        message = json.loads(payload)
+    except RecursionError:
+        raise wire.WireError("JSON of too many levels") from None
     if not isinstance(message, dict):
         raise wire.WireError("not a JSON object")
     return message

@@ -100,7 +100,9 @@ class LocalLauncher:
         description = self._description(job, files)
         nodes = job.allocation.nodes
         self._places.make(job.job_id, job.restarts, nodes, description)
-        attempt = attempt_of(job.job_id, job.restarts, files.secret, lambda: description, nodes)
+        attempt = attempt_of(
+            job.job_id, job.restarts, files.secret, lambda: description, nodes, most_steps=self._site.maximum_step_count
+        )
         self._link.expect(attempt)
         await self._fork(attempt, nodes)
 
@@ -262,7 +264,9 @@ class LocalLauncher:
             return False
         if not any(self._places.started(*key, node) for node in nodes):
             return False
-        attempt = attempt_of(*key, secret, lambda: self._places.description(*key), nodes)
+        attempt = attempt_of(
+            *key, secret, lambda: self._places.description(*key), nodes, most_steps=self._site.maximum_step_count
+        )
         attempt.manager = self._places.manager(*key, nodes[0])
         self._link.expect(attempt)
         absent = [node for node in nodes if not self._places.started(*key, node)]

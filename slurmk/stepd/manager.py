@@ -49,6 +49,9 @@ PEER_SECONDS = 60.0
 
 REGISTER_SECONDS = 30.0
 
+LAST_STEP = 0xFFFFFFEF
+"""The highest number of a step that srun makes."""
+
 LEAVE_SECONDS = 10.0
 """How long an srun that was told the end may take to go."""
 
@@ -208,18 +211,22 @@ class StepManager:
             writer.close()
 
     async def _prove(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Message:
-        kind, payload = await messages.read_frame(reader)
+        """What who called wants, once both sides have shown that they hold the secret for that."""
+        kind, payload = await messages.read_frame(reader, messages.UNPROVEN)
         if kind != wire.HELLO or int(payload.split(b" ")[0]) < wire.OLDEST:
             raise wire.WireError("no HELLO")
         challenge = messages.nonce()
         writer.write(messages.pack({"kind": "nonce", "nonce": challenge}))
-        opening = await messages.read_message(reader)
+        proof = await messages.read_message(reader, messages.UNPROVEN)
         secret = str(self.node.place["secret"])
-        if opening["kind"] in OF_USERS:
+        if proof["kind"] in OF_USERS:
             secret = messages.step_secret(secret)
-        if not messages.proven(secret, challenge, str(opening["kind"]), opening.get("proof")):
+        if not messages.proven(secret, challenge, str(proof["kind"]), proof.get("proof")):
             raise wire.WireError("wrong secret")
-        writer.write(messages.pack({"kind": "welcome", "proof": messages.proof(secret, str(opening["nonce"]), "manager")}))
+        writer.write(messages.pack({"kind": "welcome", "proof": messages.proof(secret, str(proof["nonce"]), "manager")}))
+        opening = await messages.read_message(reader)
+        if opening["kind"] != proof["kind"]:
+            raise wire.WireError("the secret was proven for something else")
         return opening
 
     async def _serve_peer(self, opening: Message, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -389,6 +396,8 @@ class StepManager:
             gone.cancel()
 
     def _make(self, request: Message, writer: asyncio.StreamWriter, waited: bool) -> Step:
+        if self._next >= int(self.job.get("maximum_step_count") or LAST_STEP):
+            raise layout.Refused("Step limit reached for this job")
         made = layout.lay_out(self.job, request, self.holdings, self._first)
         step = Step(self._next, request, made, [self.job["nodes"][node]["node"] for node in made.job_nodes])
         self._next += 1

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 BUFFERED = 512 * 1024
 """Bytes that wait for a slow peer before its sources are no longer read."""
 
+UNPROVEN = 4096
+"""Bytes of a message from somebody who has proven nothing yet."""
+
 KEEP_ALIVE = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3), ("TCP_USER_TIMEOUT", 60000))
 """Options of tcp(7): seconds of silence before it is asked whether the other side is there, between questions, how many,
 and milliseconds that what was sent may be unacknowledged."""
@@ -196,15 +199,17 @@ class Channel:
         self.socket.close()
 
 
-async def read_frame(reader: StreamReader) -> Tuple[int, bytes]:
-    """The next frame; IncompleteReadError at the end of the connection."""
+async def read_frame(reader: StreamReader, most: int = wire.MAXIMUM_FRAME) -> Tuple[int, bytes]:
+    """The next frame; IncompleteReadError at the end of the connection, WireError for one of more than ``most`` bytes."""
     kind, length = wire.header(await reader.readexactly(5))
+    if length > most:
+        raise wire.WireError("frame of %d bytes is larger than %d" % (length, most))
     return kind, await reader.readexactly(length)
 
 
-async def read_message(reader: StreamReader) -> Message:
+async def read_message(reader: StreamReader, most: int = wire.MAXIMUM_FRAME) -> Message:
     """The next frame, which must be a message."""
-    kind, payload = await read_frame(reader)
+    kind, payload = await read_frame(reader, most)
     if kind != wire.MESSAGE:
         raise wire.WireError("frame of kind %d where a message was expected" % kind)
     return unpack(payload)
@@ -259,17 +264,18 @@ def connect_path(path: str) -> socket.socket:
 
 
 def dial(address: str, role: str, opening: Message, secret: str) -> socket.socket:
-    """Connect to a step manager, say ``opening`` with its proof, see that the manager holds the secret as well, and give the
-    socket; OSError or WireError when that fails."""
+    """Connect to a step manager, prove to hold the secret, see that the manager does as well, and only then say ``opening``;
+    gives the socket. OSError or WireError when that fails."""
     connection = connect(address)
     try:
         connection.settimeout(20)
         connection.sendall(hello(role))
         challenge = str(receive_message(connection).get("nonce", ""))
-        ours = nonce()
-        connection.sendall(pack(dict(opening, nonce=ours, proof=proof(secret, challenge, str(opening["kind"])))))
+        ours, kind = nonce(), str(opening["kind"])
+        connection.sendall(pack({"kind": kind, "nonce": ours, "proof": proof(secret, challenge, kind)}))
         if not proven(secret, ours, "manager", receive_message(connection).get("proof")):
             raise wire.WireError("who answered is not the job's step manager")
+        connection.sendall(pack(opening))
     except (OSError, wire.WireError):
         connection.close()
         raise

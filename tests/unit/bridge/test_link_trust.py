@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import socket
 import threading
+from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from embedded_launcher import embedded
+from embedded_launcher import SITE, embedded
 
+from bridge import link as link_module
 from bridge.link import LARGEST, LATEST, Attempt, StepdLink, attempt_of, events_of, step_secret
 from slurmk import wire
 from slurmk.core.events import BatchEnded, Event, JobStarted, StepEnded, StepStarted
@@ -102,27 +106,168 @@ NONSENSE: list[dict[str, Any]] = [
 ]
 
 
+@contextlib.asynccontextmanager
+async def registered(link: StepdLink) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """The stepd's end of a connection on which it has shown that it holds the secret of job 5."""
+    ours, theirs = socket.socketpair()
+    reader, writer = await asyncio.open_connection(sock=ours)
+    serving = asyncio.create_task(link.attach(*await asyncio.open_connection(sock=theirs), "1 stepd"))
+    challenge = (await messages.read_message(reader))["nonce"]
+    proof = messages.proof(SECRET.hex(), challenge, "register")
+    writer.write(messages.pack({"kind": "register", "job": 5, "restart": 0, "node": "n1", "informed": True, "proof": proof}))
+    yield reader, writer
+    writer.close()
+    await serving
+
+
 @pytest.mark.parametrize("report", NONSENSE)
 def test_a_report_without_sense_is_acknowledged_and_the_next_is_heard(report: dict[str, Any]) -> None:
     heard: list[Event] = []
 
     async def story() -> None:
         link = StepdLink(lambda: 1.0, lambda attempt, seat: None, lambda attempt, seat: None)
-        link.report = heard.append  # type: ignore[assignment]
+        link.report = heard.append
+        link.expect(attempt())
+        async with registered(link) as (reader, writer):
+            for number, each in enumerate((report, {"event": "step_ended", "step": STEP}), 1):
+                frame = json.dumps({**each, "kind": "report", "id": number}).encode()
+                writer.write(wire.encode(wire.MESSAGE, frame))
+                assert await asyncio.wait_for(messages.read_message(reader), 5) == {"kind": "ack", "id": number}
+
+    asyncio.run(story())
+    assert [type(event) for event in heard] == [StepEnded]
+
+
+def test_no_more_steps_are_believed_than_a_job_may_have() -> None:
+    limited = attempt_of(5, 0, SECRET, lambda: b"{}", ["n1"], most_steps=3)
+    assert events_of(limited, "n1", {"event": "step_started", "step": {**STEP, "step": 2}}, 1.0)
+    assert events_of(limited, "n1", {"event": "step_started", "step": {**STEP, "step": "batch"}}, 1.0)
+    with pytest.raises(ValueError, match="step 3"):
+        events_of(limited, "n1", {"event": "step_started", "step": {**STEP, "step": 3}}, 1.0)
+
+
+def test_who_reports_faster_than_it_is_written_down_has_to_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(link_module, "PENDING_REPORTS", 10)
+    heard: list[Event] = []
+    on_disk: list[asyncio.Future[None]] = []
+
+    def report(event: Event) -> asyncio.Future[None]:
+        heard.append(event)
+        on_disk.append(asyncio.get_running_loop().create_future())
+        return on_disk[-1]
+
+    async def story() -> None:
+        link = StepdLink(lambda: 1.0, lambda attempt, seat: None, lambda attempt, seat: None)
+        link.report = report
+        link.expect(attempt())
+        async with registered(link) as (reader, writer):
+            for number in range(1, 101):
+                writer.write(messages.pack({"kind": "report", "id": number, "event": "step_ended", "step": STEP}))
+            await asyncio.sleep(0.2)
+            assert len(heard) == 11
+            while len(heard) < 100:
+                for each in on_disk:
+                    if not each.done():
+                        each.set_result(None)
+                await asyncio.sleep(0.01)
+            for each in on_disk:
+                if not each.done():
+                    each.set_result(None)
+            acknowledged = [(await asyncio.wait_for(messages.read_message(reader), 5))["id"] for _ in range(100)]
+            assert sorted(acknowledged) == list(range(1, 101))
+
+    asyncio.run(story())
+
+
+def test_reports_beyond_number_are_taken_and_those_of_steps_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(link_module, "MOST_REPORTS", 5)
+    heard: list[Event] = []
+
+    async def story() -> None:
+        link = StepdLink(lambda: 1.0, lambda attempt, seat: None, lambda attempt, seat: None)
+        link.report = heard.append
+        link.expect(attempt())
+        async with registered(link) as (reader, writer):
+            for number in (5, 6, 7):
+                writer.write(messages.pack({"kind": "report", "id": number, "event": "step_ended", "step": STEP}))
+            writer.write(messages.pack({"kind": "report", "id": 8, "event": "batch_ended", "exit_code": 0}))
+            for number in (5, 6, 7, 8):
+                assert await asyncio.wait_for(messages.read_message(reader), 5) == {"kind": "ack", "id": number}
+            assert len(link.attempts[5, 0].seats["n1"].seen) == 1
+
+    asyncio.run(story())
+    assert [type(event) for event in heard] == [StepEnded, BatchEnded]
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        wire.encode(wire.MESSAGE, b'{"kind":"register","job":"' + b"x" * 5000 + b'"}'),
+        wire.MESSAGE.to_bytes(1, "big") + (30 << 20).to_bytes(4, "big"),
+        wire.encode(wire.MESSAGE, b"[" * 4000),
+    ],
+    ids=["long", "announced", "deep"],
+)
+def test_little_is_read_of_who_has_proven_nothing(frame: bytes) -> None:
+    async def story() -> None:
+        link = StepdLink(lambda: 1.0, lambda attempt, seat: None, lambda attempt, seat: None)
         link.expect(attempt())
         ours, theirs = socket.socketpair()
         reader, writer = await asyncio.open_connection(sock=ours)
         serving = asyncio.create_task(link.attach(*await asyncio.open_connection(sock=theirs), "1 stepd"))
-        challenge = (await messages.read_message(reader))["nonce"]
-        proof = messages.proof(SECRET.hex(), challenge, "register")
-        register = {"kind": "register", "job": 5, "restart": 0, "node": "n1", "informed": True, "proof": proof}
-        writer.write(messages.pack(register))
-        for number, each in enumerate((report, {"event": "step_ended", "step": STEP}), 1):
-            frame = json.dumps({**each, "kind": "report", "id": number}).encode()
-            writer.write(wire.encode(wire.MESSAGE, frame))
-            assert await asyncio.wait_for(messages.read_message(reader), 5) == {"kind": "ack", "id": number}
+        await messages.read_message(reader)
+        writer.write(frame)
+        await asyncio.wait_for(serving, 5)
+        assert await asyncio.wait_for(reader.read(), 5) == b""
         writer.close()
-        await serving
 
     asyncio.run(story())
-    assert [type(event) for event in heard] == [StepEnded]
+
+
+def test_a_manager_reads_little_of_strangers_and_tells_who_wants_something_else(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    directory = tmp_path_factory.mktemp("m") / "d"
+    directory.mkdir()
+
+    async def story() -> None:
+        async with embedded(directory) as cluster:
+            await cluster.launch("#!/bin/sh\nsleep 300\n", 5)
+            await cluster.until(lambda: cluster.found(JobStarted, 5))
+            access = dict(cluster.launcher.access(cluster.jobs[5], cluster.files[5].secret))
+            path = access["SLURMK_STEP_MANAGER"].partition("|")[0].removeprefix("unix:")
+
+            async def opened() -> tuple[asyncio.StreamReader, asyncio.StreamWriter, str]:
+                reader, writer = await asyncio.open_unix_connection(path)
+                writer.write(messages.hello("srun"))
+                return reader, writer, (await messages.read_message(reader))["nonce"]
+
+            reader, writer, _ = await opened()
+            writer.write(wire.MESSAGE.to_bytes(1, "big") + (30 << 20).to_bytes(4, "big"))
+            assert await asyncio.wait_for(reader.read(), 5) == b""
+            reader, writer, challenge = await opened()
+            proof = messages.proof(access["SLURMK_JOB_SECRET"], challenge, "step")
+            writer.write(messages.pack({"kind": "step", "nonce": "1", "proof": proof}))
+            assert (await messages.read_message(reader))["kind"] == "welcome"
+            writer.write(messages.pack({"kind": "peer", "node": "n1"}))  # for which srun's secret is not enough
+            assert await asyncio.wait_for(reader.read(), 5) == b""
+            await cluster.release(5)
+
+    asyncio.run(story())
+
+
+def test_a_job_has_no_more_steps_than_the_site_allows(tmp_path_factory: pytest.TempPathFactory) -> None:
+    directory = tmp_path_factory.mktemp("s") / "d"
+    directory.mkdir()
+
+    async def story() -> None:
+        async with embedded(directory) as cluster:
+            cluster.launcher.reconfigure(replace(SITE, maximum_step_count=1))
+            await cluster.launch("#!/bin/sh\nsleep 300\n", 5)
+            await cluster.until(lambda: cluster.found(JobStarted, 5))
+            assert (await cluster.srun(5, "true"))[0] == 0
+            code, _, error = await cluster.srun(5, "true")
+            assert (code, error) == (1, "srun: error: Unable to create step for job 5: Step limit reached for this job\n")
+            await cluster.release(5)
+
+    asyncio.run(story())
