@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from grammar.arguments import Argument, Given, Option, Status
 from grammar.hostlist import compress
-from slurmk.commands.call import Call, Controller, Failure, Output
+from slurmk.commands.call import Call, Controller, Failure, Output, Unreadable
 from slurmk.commands.frame import HELP, USAGE, VERSION, early_answer, read_options
 from slurmk.commands.srun import local_part
 from slurmk.core.errors import Errno, SlurmError
@@ -60,13 +60,13 @@ VARIABLES: Mapping[str, str] = {
 async def run(call: Call, controller: Controller, output: Output) -> int:
     """Send the file; gives the exit code when there is nowhere to send it."""
     try:
-        return _run(call, controller, output)
+        return await _run(call, controller, output)
     except Failure as failure:
         output.error(failure.text)
         return failure.code
 
 
-def _run(call: Call, controller: Controller, output: Output) -> int:
+async def _run(call: Call, controller: Controller, output: Output) -> int:
     given, operands = read_options(call, OPTIONS)
     if (answer := early_answer(call, given, OPTIONS, HELP_TEXTS, USAGE_TEXT, "SOURCE DEST")) is not None:
         output.write(answer)
@@ -77,7 +77,12 @@ def _run(call: Call, controller: Controller, output: Output) -> int:
         hint = 'Try "sbcast --help" for more information'
         raise Failure(f"Need two file names, have {len(operands)} names\n{hint}\n")
     job = _job(call, controller, values)
-    assert job.allocation is not None
+    try:
+        await output.read(operands[0], 0)
+    except Unreadable as error:
+        raise Failure(f"sbcast: error: Can't open `{operands[0]}`: {error.text}\n", 255) from None
+    if job.allocation is None:
+        raise Failure(f"sbcast: error: Failed to load JobId={job.job_id}: '{SlurmError(Errno.JOB_PENDING)}'\n")
     nodes = compress(job.allocation.nodes)
     settings = {
         "source": operands[0],
@@ -143,7 +148,7 @@ def _shown(values: Mapping[str, str], operands: Sequence[str], block: int) -> li
 
 
 def _job(call: Call, controller: Controller, values: Mapping[str, str]) -> Job:
-    """The running job that the file goes to. Raises Failure."""
+    """The job that the file goes to, which has not ended. Raises Failure."""
     text = values.get("jobid") or call.environment.get("SLURM_JOB_ID", "")
     if not text:
         need = "Need a job id to run this command.  Run from within a Slurm job or use the --jobid option."
@@ -157,8 +162,8 @@ def _job(call: Call, controller: Controller, values: Mapping[str, str]) -> Job:
         job = machine.select(chosen)[0]
         if not machine.may_change(call.caller, job):
             raise SlurmError(Errno.USER_ID_MISSING)
-        if job.state.finished or job.allocation is None:
-            raise SlurmError(Errno.ALREADY_DONE if job.state.finished else Errno.JOB_PENDING)
+        if job.state.finished:
+            raise SlurmError(Errno.ALREADY_DONE)
     except SlurmError as error:
         raise Failure(f"sbcast: error: Failed to load JobId={text}: '{error}'\n") from None
     return job

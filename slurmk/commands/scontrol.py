@@ -251,6 +251,8 @@ def _selections(session: Session, names: Iterable[str]) -> tuple[dict[str, JobSe
     for name in names:
         try:
             selection = parse(name)
+            if selection.step_id is not None:
+                raise SlurmError(Errno.INVALID_JOB_ID)
             session.controller.machine.select(selection)
             good[name] = selection
         except SlurmError as error:
@@ -539,7 +541,7 @@ async def _print_help(session: Session, arguments: Sequence[str]) -> int:
 
 KEYWORDS: tuple[Keyword, ...] = (
     Keyword("all", 3, _switch("show_all", True)),
-    Keyword("cancel_reboot", 3, verbs.cancel_reboot, least=1),
+    Keyword("cancel_reboot", 3, verbs.cancel_reboot),
     Keyword("cluster", 2, verbs.cluster),
     Keyword("completing", 2, _completing, most=0),
     Keyword("create", 2, _create),
@@ -558,7 +560,7 @@ KEYWORDS: tuple[Keyword, ...] = (
     Keyword("liststeps", 5, verbs.list_steps, most=1),
     Keyword("notify", 1, verbs.notify, least=2),
     Keyword("oneliner", 1, _switch("one_line", True)),
-    Keyword("pidinfo", 3, verbs.process_information, least=1, most=1),
+    Keyword("pidinfo", 3, verbs.process_information, most=1),
     Keyword("ping", 3, _ping, most=0),
     Keyword("power", 2, verbs.power, least=2),
     Keyword("quiet", 4, _switch("quiet", True)),

@@ -389,7 +389,7 @@ def step_lines(step: Step, job: Job, *, details: bool = False) -> list[str]:
     """The record of one step."""
     limit = INFINITE if step.time_limit is None else step.time_limit
     script = step.step_id in (BATCH_STEP, EXTERN_STEP)
-    layout = "" if script else f" Dist={step.distribution or 'Cyclic'}"
+    layout = "" if script else f" Dist={(step.distribution or 'cyclic').title()}"
     return [
         f"StepId={step_id_text(step, job)} UserId={job.credentials.user_id}"
         f" StartTime={date_text(step.start_time, 'Unknown')} TimeLimit={format_duration_minutes(limit)}",

@@ -5,6 +5,7 @@ Each is a function from a session and the words after the keyword to an exit cod
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import pwd
@@ -112,6 +113,8 @@ def _on_node(job: Job, arguments: Sequence[str]) -> bool:
 
 async def process_information(session: Session, arguments: Sequence[str]) -> int:
     """``pidinfo pid``: the job that a process is of."""
+    if not arguments:
+        return session.say("missing argument for keyword:pidinfo\n")
     number = int(arguments[0]) if arguments[0].isascii() and arguments[0].isdigit() and len(arguments[0]) < 10 else 0
     for job in _own_running(session) if number else ():
         tasks, _ = await tasks_of(session.controller, job)
@@ -154,11 +157,15 @@ async def notify(session: Session, arguments: Sequence[str]) -> int:
     """``notify job text …``: a message to the job's users: its salloc, its sruns, or its batch script's errors."""
     machine = session.controller.machine
     try:
-        job = machine.select(parse(arguments[0]))[0]
+        chosen = parse(arguments[0])
+    except SlurmError:
+        return session.say(f"Invalid job_id {arguments[0]}job notify failure: No error\n")
+    try:
+        job = machine.select(chosen)[0]
         if not machine.may_change(session.call.caller, job):
             raise SlurmError(Errno.USER_ID_MISSING)
         if job.state.finished or job.allocation is None:
-            raise SlurmError(Errno.ALREADY_DONE if job.state.finished else Errno.JOB_PENDING)
+            raise SlurmError(Errno.ALREADY_DONE if job.state.finished else Errno.DISABLED)
     except SlurmError as error:
         return session.say(f"job notify failure: {error}\n")
     text = " ".join(arguments[1:])
@@ -249,8 +256,10 @@ async def reboot(session: Session, arguments: Sequence[str]) -> int:
 
 async def cancel_reboot(session: Session, arguments: Sequence[str]) -> int:
     """No node is ever about to be rebooted."""
-    errno = Errno.INVALID_NODE_NAME if _unknown_nodes(session, arguments[0]) else Errno.INVALID_NODE_STATE_TRANSITION
-    return session.say(f"slurm_update error: {SlurmError(errno)}\n")
+    if not arguments:
+        return session.say("missing argument for keyword:cancel_reboot\n")
+    number = Errno.INVALID_NODE_NAME if _unknown_nodes(session, arguments[0]) else Errno.INVALID_NODE_STATE_TRANSITION
+    return session.say(f"slurm_update error: {SlurmError(number)}\n")
 
 
 async def power(session: Session, arguments: Sequence[str]) -> int:
@@ -315,7 +324,7 @@ async def set_debug(session: Session, arguments: Sequence[str]) -> int:
     if word not in LEVELS:
         return session.say(f"invalid debug level: {arguments[0]}\n")
     if not session.call.caller.operator:
-        return session.say(f"slurm_set_debug_level error:{SlurmError(Errno.ACCESS_DENIED)}\n")
+        return session.say(f"slurm_set_debug_level error:{os.strerror(errno.EACCES)}\n")
     logging.getLogger().setLevel(LEVELS[word])
     return 0
 

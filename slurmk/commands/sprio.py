@@ -125,6 +125,9 @@ FIELDS: Mapping[str, Field] = {
     "Y": Field("PRIORITY", lambda row: str(row.job.priority), key=lambda row: row.job.priority),
 }
 
+NOTHING = Field("", lambda row: "")
+"""Stands for the text before the first field."""
+
 LETTERS = "aAbBcfFijJnNopPrSqQsuyYtT"
 """The letters as --helpformat lists them."""
 
@@ -168,8 +171,8 @@ _PIECE = re.compile(r"(\.?)(\d{0,5})([A-Za-z])(.*)\Z", re.DOTALL)
 
 def columns_of(text: str) -> tuple[list[Column], list[str]]:
     """The columns of a format, and the letters that are none."""
-    _, *pieces = text.split("%")
-    columns: list[Column] = []
+    before, *pieces = text.split("%")
+    columns: list[Column] = [Column(NOTHING, 0, False, before)] if before else []
     unknown: list[str] = []
     for piece in pieces:
         match = _PIECE.match(piece)
@@ -224,9 +227,9 @@ async def _run(call: Call, controller: Controller, output: Output) -> int:
 
 
 def _columns(values: Mapping[str, str], site: Site, output: Output) -> list[Column]:
-    text = values.get("format") or default_format(
-        site, long="long" in values, normalised="norm" in values, users="user" in values
-    )
+    text = values.get("format")
+    if text is None:
+        text = default_format(site, long="long" in values, normalised="norm" in values, users="user" in values)
     columns, unknown = columns_of(text)
     output.error("".join(f"sprio: error: Invalid job format specification: {letter}\n" for letter in unknown))
     return columns
@@ -243,7 +246,7 @@ def _letters() -> str:
 
 def _job_ids(text: str) -> frozenset[int]:
     found = set()
-    for name in text.split(","):
+    for name in filter(None, text.split(",")):
         try:
             found.add(parse(name).job_id)
         except SlurmError:

@@ -352,8 +352,11 @@ class Writer:
         self.ends = ends
 
     def heading(self) -> None:
-        self._line([column.name for column in self.columns])
-        if not self.delimiter:
+        names = [column.name for column in self.columns]
+        if self.delimiter:
+            self._line(names)
+        else:
+            self._line([name[: abs(column.width)] for name, column in zip(names, self.columns, strict=True)])
             self._line(["-" * abs(column.width) for column in self.columns])
 
     def row(self, row: Row) -> None:

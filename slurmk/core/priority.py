@@ -48,7 +48,7 @@ class Shares:
 @dataclass(frozen=True, slots=True)
 class Factors:
     """The weighted parts of a priority, as sprio(1) shows them, and what they were made of. ``exact`` is their sum before each
-    was rounded down."""
+    was rounded."""
 
     age: int
     fair_share: int
@@ -63,11 +63,8 @@ class Factors:
 
     @property
     def total(self) -> int:
-        """The priority: at least 1, since 0 means held."""
-        total = (
-            self.age + self.fair_share + self.job_size + self.partition + self.qos + self.site + self.association - self.nice
-        )
-        return min(max(1, total), HIGHEST)
+        """The priority, rounded down: at least 1, since 0 means held."""
+        return min(max(1, int(self.exact)), HIGHEST)
 
 
 def priority_of(turn: Turn, job: Job) -> int:
@@ -107,7 +104,7 @@ def factors(state: State, directory: Directory, job: Job, now: int, nodes: int, 
     weighted = {field: weights.get(weight, 0) * getattr(shares, field) for field, weight in WEIGHTS.items()}
     site, nice = job.request.site_factor or 0, job.request.nice or 0
     return Factors(
-        **{field: int(value) for field, value in weighted.items()},
+        **{field: round(value) for field, value in weighted.items()},
         site=site,
         nice=nice,
         shares=shares,
