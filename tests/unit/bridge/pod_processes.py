@@ -33,6 +33,7 @@ class PodProcesses:
         self.folder = folder
         self.controller = controller
         self.link = link
+        self.python = sys.executable
         self.pods: dict[tuple[int, str], subprocess.Popen[bytes]] = {}
         self.jobs: dict[tuple[int, int], tuple[Job, JobFiles]] = {}
         programs = folder / "programs"
@@ -92,7 +93,7 @@ class PodProcesses:
         }
         with open(run.with_name(run.name + ".log"), "wb") as log:
             pod = subprocess.Popen(
-                [sys.executable, "-ISE", str(self.folder / "programs" / "stepd.pyz"), "pod"],
+                [self.python, "-ISE", str(self.folder / "programs" / "stepd.pyz"), "pod"],
                 env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=log,

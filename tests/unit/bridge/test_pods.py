@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from pod_processes import PodProcesses, Pods, logs, make_job, pods
+from test_stepd_archive import oldest_python
 
 from bridge.kubernetes.programs import LEAST_MEMORY, boot, group, passwd, program_files, programs, secret_data
 from bridge.kubernetes.render import Context, render
@@ -99,6 +100,24 @@ def test_pods_begin_together_and_know_each_other(tmp_path: Path) -> None:
         await cluster.release()
         assert cluster.found(StepEnded, 5)
         assert [await ended(each) for each in launcher.pods.values()] == [0, 0]
+
+    tell(tmp_path, story)
+
+
+def test_a_job_with_the_oldest_python(tmp_path: Path) -> None:
+    python = oldest_python()
+    if python is None:
+        pytest.skip("no Python 3.8 here")
+
+    async def story(cluster: Pods, launcher: PodProcesses) -> None:
+        launcher.python = str(python)
+        script = "#!/bin/sh\nsqueue; head -1 $(command -v squeue); srun sh -c 'echo $SLURM_PROCID'; cat nothing; exit 2\n"
+        await cluster.launch(script, nodes=2)
+        assert (await cluster.ended()).exit_code == 2 << 8
+        lines = (cluster.work / "slurm-5.out").read_text().splitlines()
+        assert lines[1] == f"#!{python} -ISE"
+        assert sorted(lines[2:4]) == ["0", "1"]
+        await cluster.release()
 
     tell(tmp_path, story)
 
