@@ -41,6 +41,7 @@ class Option:
     status: Status = Status.HONOURED
     note: str = ""
     hidden: bool = False  # accepted by Slurm but neither in --help nor in its man page
+    extension: bool = False  # not of Slurm itself: typed in full only, so that it makes no abbreviation ambiguous
 
     @property
     def name(self) -> str:
@@ -127,7 +128,7 @@ def _long(command: str, table: dict[str, Option], word: str, rest: deque[str]) -
     typed, equals, value = word[2:].partition("=")
     option = table.get(typed)
     if option is None:
-        candidates = [name for name in table if name.startswith(typed)]
+        candidates = [name for name in table if name.startswith(typed) and not table[name].extension]
         if not candidates:
             raise GrammarError(f"{command}: unrecognized option '{word}'")
         if len({id(table[name]) for name in candidates}) > 1:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from types import MappingProxyType
 
@@ -515,21 +515,24 @@ def _variables(command: str, names: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-PYXIS: tuple[SubmissionOption, ...] = (
-    _row("container-image", _REQUIRED, "container", _image, note="as --container, written as pyxis has it"),
-    _row("container-mounts", _REQUIRED, "ignored", hidden=True, refused="which volumes jobs get is set by the site"),
-    _row("container-workdir", _REQUIRED, "ignored", hidden=True, refused="say it with --chdir"),
-    _row("container-save", _REQUIRED, "ignored", hidden=True, refused="containers are not saved"),
-    _row("container-entrypoint", _NONE, "ignored", hidden=True, refused="an image's entry point is not run"),
-    _row("container-remap-root", _NONE, "ignored", hidden=True, refused="jobs run as their user"),
-    _row("container-name", _REQUIRED, "ignored", _text, hidden=True, accepted="all steps of a job share its containers"),
-    _row("container-env", _REQUIRED, "ignored", _text, hidden=True, accepted="the job's variables win over the image's"),
-    _row("container-mount-home", _NONE, "ignored", hidden=True, accepted=_SITE_VOLUMES),
-    _row("no-container-mount-home", _NONE, "ignored", hidden=True, accepted=_SITE_VOLUMES),
-    _row("container-writable", _NONE, "ignored", hidden=True, accepted="containers are writable"),
-    _row("container-readonly", _NONE, "ignored", hidden=True, accepted="containers are writable"),
-    _row("no-container-entrypoint", _NONE, "ignored", hidden=True, accepted="an image's entry point is not run"),
-    _row("no-container-remap-root", _NONE, "ignored", hidden=True, accepted="jobs run as their user"),
+PYXIS: tuple[SubmissionOption, ...] = tuple(
+    replace(row, extension=True)
+    for row in (
+        _row("container-image", _REQUIRED, "container", _image, note="as --container, written as pyxis has it"),
+        _row("container-mounts", _REQUIRED, "ignored", hidden=True, refused="which volumes jobs get is set by the site"),
+        _row("container-workdir", _REQUIRED, "ignored", hidden=True, refused="say it with --chdir"),
+        _row("container-save", _REQUIRED, "ignored", hidden=True, refused="containers are not saved"),
+        _row("container-entrypoint", _NONE, "ignored", hidden=True, refused="an image's entry point is not run"),
+        _row("container-remap-root", _NONE, "ignored", hidden=True, refused="jobs run as their user"),
+        _row("container-name", _REQUIRED, "ignored", _text, hidden=True, accepted="all steps of a job share its containers"),
+        _row("container-env", _REQUIRED, "ignored", _text, hidden=True, accepted="the job's variables win over the image's"),
+        _row("container-mount-home", _NONE, "ignored", hidden=True, accepted=_SITE_VOLUMES),
+        _row("no-container-mount-home", _NONE, "ignored", hidden=True, accepted=_SITE_VOLUMES),
+        _row("container-writable", _NONE, "ignored", hidden=True, accepted="containers are writable"),
+        _row("container-readonly", _NONE, "ignored", hidden=True, accepted="containers are writable"),
+        _row("no-container-entrypoint", _NONE, "ignored", hidden=True, accepted="an image's entry point is not run"),
+        _row("no-container-remap-root", _NONE, "ignored", hidden=True, accepted="jobs run as their user"),
+    )
 )
 """Options of pyxis, the plugin by which many sites run images; Slurm itself does not have them."""
 
