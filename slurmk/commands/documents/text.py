@@ -10,7 +10,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
 from itertools import chain
+from typing import Any
 
 import yaml
 
@@ -66,32 +68,29 @@ def clean(text: str) -> str:
 
 def json_text(value: object, depth: int = 0) -> str:
     """A value as JSON whose further lines are indented by ``depth``."""
-    if isinstance(value, str):
-        return _string(value)
-    if isinstance(value, Number):
-        return _number(value, depth)
-    if isinstance(value, dict):
-        return _object(value, depth)
-    if isinstance(value, bool) or value is None:
-        return {True: "true", False: "false", None: "null"}[value]
+    write = _WRITERS.get(type(value))
+    if write is not None:
+        return write(value, depth)
     if isinstance(value, int):
         return int.__repr__(value)
-    if isinstance(value, float):
-        return repr(value)
-    if isinstance(value, list | tuple):
+    if isinstance(value, list):
         return _list(value, depth)
     raise TypeError(f"no JSON for a {type(value).__name__}")
 
 
+@lru_cache(maxsize=32768)
 def _string(text: str) -> str:
     encoded = _encode(clean(text))
     return encoded.replace("/", "\\/") if "/" in encoded else encoded
 
 
 def _number(value: Number, depth: int) -> str:
-    blank = "\n" + " " * depth
-    flags = f'{"true" if value["set"] else "false"},{blank}  "infinite": {"true" if value["infinite"] else "false"}'
-    return f'{{{blank}  "set": {flags},{blank}  "number": {value["number"]!r}{blank}}}'
+    text = value.texts.get(depth)
+    if text is None:
+        blank = "\n" + " " * depth
+        flags = f'{"true" if value["set"] else "false"},{blank}  "infinite": {"true" if value["infinite"] else "false"}'
+        text = value.texts[depth] = f'{{{blank}  "set": {flags},{blank}  "number": {value["number"]!r}{blank}}}'
+    return text
 
 
 def _object(value: Mapping[str, object], depth: int) -> str:
@@ -106,6 +105,19 @@ def _list(value: Iterable[object], depth: int) -> str:
     blank = "\n" + " " * (depth + 2)
     members = [blank + json_text(member, depth + 2) for member in value]
     return f"[{','.join(members)}\n{' ' * depth}]" if members else "[]"
+
+
+_WRITERS: dict[type, Callable[[Any, int], str]] = {
+    str: lambda value, depth: _string(value),
+    Number: _number,
+    dict: _object,
+    list: _list,
+    tuple: _list,
+    bool: lambda value, depth: "true" if value else "false",
+    int: lambda value, depth: int.__repr__(value),
+    float: lambda value, depth: repr(value),
+    type(None): lambda value, depth: "null",
+}
 
 
 def json_pieces(name: str, rows: Iterable[object], rest: Mapping[str, object]) -> Iterator[str]:

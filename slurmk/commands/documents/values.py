@@ -10,7 +10,16 @@ from slurmk.model.states import INFINITE, NO_VALUE, JobFlag, JobState
 
 
 class Number(dict[str, object]):
-    """A number that may be unset or infinite, as ``{"set": …, "infinite": …, "number": …}``. Shared: never change one."""
+    """A number that may be unset or infinite, as ``{"set": …, "infinite": …, "number": …}``. Shared: never change one.
+
+    ``texts`` are its forms as JSON by their indentation, kept because documents repeat the same few numbers.
+    """
+
+    __slots__ = ("texts",)
+
+    def __init__(self, members: dict[str, object]) -> None:
+        super().__init__(members)
+        self.texts: dict[int, str] = {}
 
 
 class Retired(list[object]):
