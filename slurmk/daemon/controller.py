@@ -160,11 +160,20 @@ class Daemon:
 
     async def apply(self, event: Event, files: Sequence[JobFiles] = ()) -> Answers:
         if isinstance(event, Submit):
-            admitted = _admit(event)
+            admitted = self._admit(event)
             if isinstance(admitted, Refused):
                 return (admitted,)
             event, files = admitted, tuple(map(with_secret, files))
         return await self.engine.apply(event, files)
+
+    def _admit(self, event: Submit) -> Submit | Refused:
+        """The submission with its users' groups filled in. On this machine only root can start processes of other users, so a
+        controller of anyone else takes only its own user's jobs; pods are started by others."""
+        own = os.geteuid()
+        elsewhere = self._remote is not None
+        if own != 0 and not elsewhere and any(each.credentials.user_id != own for each in event.submissions):
+            return Refused(SlurmError(Errno.USER_ID_MISSING))
+        return replace(event, submissions=tuple(map(_with_groups, event.submissions)))
 
     async def job_changed(self, job_id: int) -> Job | None:
         future: asyncio.Future[Job | None] = asyncio.get_running_loop().create_future()
@@ -179,7 +188,7 @@ class Daemon:
                 del self._waiting[job_id]
 
     async def plan_for(self, event: Submit) -> Outlook | Refused:
-        admitted = _admit(event)
+        admitted = self._admit(event)
         tried = admitted if isinstance(admitted, Refused) else self.machine.trial(admitted)
         return tried if isinstance(tried, Refused) else await asyncio.to_thread(will_run, *tried)
 
@@ -430,15 +439,6 @@ def _raise_file_limit() -> int:
     wanted = min(hard, 65536) if hard != resource.RLIM_INFINITY else 65536
     resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
     return wanted
-
-
-def _admit(event: Submit) -> Submit | Refused:
-    """The submission with its users' groups filled in. Only root can start processes of other users, so a controller of
-    anyone else takes only its own user's jobs."""
-    own = os.geteuid()
-    if own != 0 and any(submission.credentials.user_id != own for submission in event.submissions):
-        return Refused(SlurmError(Errno.USER_ID_MISSING))
-    return replace(event, submissions=tuple(map(_with_groups, event.submissions)))
 
 
 def _with_groups(submission: Submission) -> Submission:

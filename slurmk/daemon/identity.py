@@ -27,6 +27,24 @@ _groups: dict[tuple[str, int], tuple[float, tuple[int, ...]]] = {}
 _CREDENTIALS = struct.Struct("iII")
 
 
+class _KnownByJobs:
+    """What jobs tell of users whom this machine does not know, as in a container: their own jobs may submit others."""
+
+    def __init__(self) -> None:
+        self.groups: dict[tuple[str, int], tuple[int, ...]] = {}
+        self.names: dict[int, str] = {}
+
+    def learn(self, credentials: Credentials) -> None:
+        if len(self.groups) >= MOST:
+            self.groups.clear()
+            self.names.clear()
+        self.groups[credentials.user_name, credentials.group_id] = credentials.groups or (credentials.group_id,)
+        self.names[credentials.group_id] = credentials.group_name
+
+
+_known_by_jobs = _KnownByJobs()
+
+
 @dataclass(frozen=True, slots=True)
 class Peer:
     """The process at the other end of a Unix socket."""
@@ -64,18 +82,19 @@ def group_name(group_id: int) -> str:
     try:
         return grp.getgrgid(group_id).gr_name
     except KeyError:
-        return str(group_id)
+        return _known_by_jobs.names.get(group_id, str(group_id))
 
 
 def groups_of(user_name: str, group_id: int) -> tuple[int, ...]:
-    """All groups of the user, the given one among them."""
+    """All groups of the user, the given one among them; those of a job of theirs where no database knows the user."""
     kept = _groups.get((user_name, group_id))
     if kept is not None and kept[0] > time.monotonic():
         return kept[1]
     try:
+        pwd.getpwnam(user_name)
         groups = tuple(os.getgrouplist(user_name, group_id))
-    except OSError:
-        groups = (group_id,)
+    except (KeyError, OSError):
+        groups = _known_by_jobs.groups.get((user_name, group_id), (group_id,))
     if len(_groups) >= MOST:
         _groups.clear()
     _groups[user_name, group_id] = (time.monotonic() + KEPT, groups)
@@ -109,4 +128,5 @@ class Identities:
         """The user of a job, by what was known when it was submitted. That the controller runs under the same uid, perhaps in
         a container of its own, makes nobody an operator here."""
         user_id, name = credentials.user_id, credentials.user_name
+        _known_by_jobs.learn(credentials)
         return Caller(user_id, name, user_id == 0 or name in self.operators)
