@@ -67,7 +67,8 @@ def clean(text: str) -> str:
 
 
 def json_text(value: object, depth: int = 0) -> str:
-    """A value as JSON whose further lines are indented by ``depth``."""
+    """A value as JSON whose further lines are indented by ``depth``. Names of members are words of ours: they have nothing
+    to escape."""
     write = _WRITERS.get(type(value))
     if write is not None:
         return write(value, depth)
