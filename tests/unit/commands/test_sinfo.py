@@ -252,3 +252,25 @@ def test_a_node_is_planned_for_a_waiting_job() -> None:
         "cpu          up   infinite      1  alloc n8\n"
         "cpu          up   infinite      2   idle n[5-6]\n"
     )
+
+
+def test_a_node_has_a_row_in_each_of_its_partitions() -> None:
+    said = run_command(FakeController(), "sinfo", "-h", "-N", "-n", "n3,n5", "-o", "%N").out
+    assert said == "n3\nn3\nn5\nn5\n"
+
+
+def test_the_mark_of_the_default_partition_stays() -> None:
+    said = run_command(FakeController(), "sinfo", "-h", "-p", "debug", "-o", "%.4P|%3P|%P").out
+    assert said == "deb*|de*|debug*\n"
+
+
+@pytest.mark.parametrize(("typed", "first"), [("-S z", "debug*"), ("-S -z", "cpu"), ("-S '#-P'", "gpu"), ("-S n", "cpu")])
+def test_orders(typed: str, first: str) -> None:
+    words = typed.replace("'", "").split()
+    assert run_command(FakeController(), "sinfo", "-h", "-o", "%P", *words).out.split()[0] == first
+
+
+def test_empty_states_let_nothing_through() -> None:
+    said = run_command(FakeController(), "sinfo", "-h", "-t", ",", "-o", "%P %t")
+    assert (said.out, said.code) == ("debug* n/a\ngpu n/a\ncpu n/a\n", 0)
+    assert run_command(FakeController(), "sinfo", "-h", "-t", "idle,,", "-p", "cpu", "-o", "%t").out == "idle\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from command_fakes import ALICE, BOB, NOBODY, ROOT, FakeController, reference_site, run_command
+from command_fakes import ALICE, BOB, NOBODY, NOON, ROOT, FakeController, reference_site, run_command
 
 HEADER = "             JOBID PARTITION     NAME     USER ST       TIME  NODES NODELIST(REASON)\n"
 
@@ -289,3 +289,43 @@ def test_ten_thousand_rows_are_quick_and_let_others_in(controller: FakeControlle
     assert len(said.out.splitlines()) == 2000
     assert said.output.drained >= 4
     assert spent < 0.2, f"{spent * 1e6 / 2000:.0f} µs a row"
+
+
+def test_jobs_with_equal_keys_start_with_what_starts_last() -> None:
+    controller = FakeController()
+    later = controller.submit(name="later", hold=True, begin_time=NOON + 7200)
+    sooner = controller.submit(name="sooner", hold=True, begin_time=NOON + 3600)
+    first, second = controller.submit(name="first", hold=True), controller.submit(name="second", hold=True)
+    assert ids(controller, "-S", "c") == [later, sooner, second, first]
+    assert ids(controller, "-S", "S") == [sooner, later, first, second]
+    assert ids(controller, "-S", "-S") == [later, sooner, first, second]
+    assert ids(controller, "-S", "N") == [first, second, sooner, later]
+
+
+def ids(controller: FakeController, *words: str) -> list[int]:
+    return [int(line) for line in run_command(controller, "squeue", "-h", "-o", "%i", *words).out.split()]
+
+
+def test_several_elements_of_an_array_share_a_row() -> None:
+    controller = FakeController()
+    job_id = controller.submit(hold=True, array="1-9%2")
+    said = run_command(controller, "squeue", "-h", "-o", "%i", "-j", f"{job_id}_3,{job_id}_5,{job_id}_12").out
+    assert said == f"{job_id}_[3,5]\n"
+    assert run_command(controller, "squeue", "-h", "-o", "%i", "-j", f"{job_id}_3").out == f"{job_id}_3\n"
+
+
+def test_variables_stand_for_options_that_were_not_typed() -> None:
+    controller = FakeController()
+    controller.submit(name="one", hold=True)
+    both = {"SQUEUE_FORMAT": "%j", "SQUEUE_FORMAT2": "jobid"}
+    assert run_command(controller, "squeue", "-h", environment=both).out == "one\n"
+    assert run_command(controller, "squeue", "-h", "-s", environment=both).out == ""
+    assert run_command(controller, "squeue", "-h", "-o", "%t", environment=both).out == "PD\n"
+
+
+def test_a_format_and_a_long_listing_exclude_each_other() -> None:
+    said = run_command(FakeController(), "squeue", "-l", "-o", "%i")
+    assert said.err == (
+        "squeue: fatal: Options -o(--format) and -l(--long) are mutually exclusive. Please remove one and retry.\n"
+    )
+    assert said.code == 1
