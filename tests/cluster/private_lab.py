@@ -271,7 +271,7 @@ class Proxy:
         kept = ("Accept", "Content-Type")
         headers = {name: request.headers[name] for name in kept if name in request.headers}
         address = self._server + request.path_qs
-        timeout = aiohttp.ClientTimeout(total=None, sock_connect=5)
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=30)
         try:
             async with self._session.request(
                 request.method, address, data=body or None, headers=headers, timeout=timeout
@@ -279,11 +279,11 @@ class Proxy:
                 if "watch=true" in request.path_qs:
                     return await self._stream(request, answer)
                 content = await answer.read()
-        except aiohttp.ClientError:
+        except (aiohttp.ClientError, OSError):
             return self._abort(request)
         if request.method == "POST" and answer.status == 201:
             made = json.loads(content)
-            self.creations[f"{made['kind']} {made['metadata']['name']}"] += 1
+            self.creations[f"{made['kind']} {made['metadata'].get('name', '')}"] += 1
         if lost:
             return self._abort(request)
         again = {"Retry-After": answer.headers["Retry-After"]} if "Retry-After" in answer.headers else {}
@@ -297,7 +297,7 @@ class Proxy:
         try:
             async for chunk in answer.content.iter_any():
                 await response.write(chunk)
-        except (ConnectionError, aiohttp.ClientError):
+        except (OSError, aiohttp.ClientError):
             self._abort(request)
         finally:
             self._streams.discard(transport)

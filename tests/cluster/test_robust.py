@@ -238,7 +238,7 @@ def test_a_job_that_is_not_bound_waits_and_says_why(lab: Lab, proxy: Proxy, begi
     job = controller.submit("-N2")
     until(lambda: controller.shown(job, "StateCompact") == "PD", SOON)
     assert "JobLaunchFailure:" in controller.shown(job, "Reason")
-    assert "nodes are available" in controller.shown(job, "Reason")
+    assert "pod group is unschedulable" in controller.shown(job, "Reason")
     nothing_is_left(lab, controller)
     made = sum(proxy.creations.values())
     time.sleep(3)
