@@ -233,7 +233,7 @@ CASES = [
     ),
     *(
         Case(
-            f'{ACCOUNT}salloc -Q {options} bash -c "{ENVIRONMENT}"',
+            f'{ACCOUNT}timeout 30 salloc -Q {options} bash -c "{ENVIRONMENT}"',
             ignore=(*CHANGING, r"(?m)^SLURM_TASKS_PER_NODE=.*$") if "--overcommit" in options else CHANGING,
             title=f"environment: salloc {options}",
         )
