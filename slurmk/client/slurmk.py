@@ -39,6 +39,7 @@ COMMANDS = {
     "env": "print what to eval to have sbatch, squeue and the others on PATH",
     "shell": "open a shell that has them on PATH; starts a cluster if none answers",
     "queues": "on Kubernetes: show (diff), make (apply) or delete the queues of Kueue and Volcano for accounts and QOS",
+    "compatibility": "what slurmk does with each option and field of Slurm's commands, as a page or as JSON",
     "config": "check configuration files, and whether the Kubernetes cluster has what they name; starts nothing",
 }
 
@@ -73,6 +74,8 @@ def run(arguments: "List[str]") -> int:
     options = parser().parse_args(arguments)
     if options.command == "config":
         return check(options)
+    if options.command == "compatibility":
+        return compatibility(options.json)
     directory = Path(os.path.abspath(options.dir or os.environ.get("SLURMK_DIR") or default_directory()))
     if options.command == "up":
         return up(directory, controller_options(options), options.detach)
@@ -96,6 +99,9 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, text in COMMANDS.items():
         command = commands.add_parser(name, help=text, description=text, allow_abbrev=False)
+        if name == "compatibility":
+            command.add_argument("--json", action="store_true", help="command, option or field, status and reason as data")
+            continue
         if name != "config":
             command.add_argument(
                 "--dir", help="where the cluster's state lives (default: $SLURMK_DIR, else %s)" % default_directory()
@@ -175,6 +181,13 @@ def check(options: argparse.Namespace) -> int:
     if options.kubernetes is not None:
         given += ["--kubernetes", options.kubernetes]
     return subprocess.call([sys.executable, "-P", "-m", "slurmk.daemon.check", *given])
+
+
+def compatibility(as_json: bool) -> int:
+    """Have the page printed by a process that may import the tables; gives the exit code."""
+    check_installation()
+    given = ["--json"] if as_json else []
+    return subprocess.call([sys.executable, "-P", "-m", "slurmk.commands.compatibility", *given])
 
 
 # ------------------------------------------------------------------- up

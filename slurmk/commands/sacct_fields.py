@@ -685,6 +685,24 @@ FIELDS: tuple[OutputField, ...] = (
 )
 """In the order of --helpformat."""
 
+_FREQUENCY = "as without a request: frequencies of CPUs are not set"
+_ENERGY = "0: energy is not measured"
+_RESERVATION = "nothing: there are no reservations"
+WITHOUT_DATA: dict[str, str] = {
+    "avecpufreq": "0: frequencies of CPUs are not measured",
+    "blockid": "nothing: of machines that are gone",
+    "consumedenergy": _ENERGY,
+    "consumedenergyraw": _ENERGY,
+    "reqcpufreq": _FREQUENCY,
+    "reqcpufreqgov": _FREQUENCY,
+    "reqcpufreqmax": _FREQUENCY,
+    "reqcpufreqmin": _FREQUENCY,
+    "reservation": _RESERVATION,
+    "reservationid": _RESERVATION,
+    "wckeyid": "0: wckeys have no number",
+}
+"""Fields that print what Slurm prints without data, by name, and why."""
+
 SUMS = frozenset(("UserCPU", "SystemCPU", "TotalCPU", "ConsumedEnergy", "ConsumedEnergyRaw"))
 """Fields that a job's line has from its steps."""
 

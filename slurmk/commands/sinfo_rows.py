@@ -334,6 +334,12 @@ FIELDS: tuple[RowField, ...] = (
 LETTERS: dict[str, RowField] = {each.letter: each for each in FIELDS if each.letter}
 NAMES: dict[str, RowField] = {name: each for each in FIELDS for name in each.names}
 
+WITHOUT_DATA: dict[str, str] = {
+    "cluster": "N/A, as for a cluster that is not asked for by name",
+    "reservation": "nothing: there are no reservations",
+}
+"""Fields that print what Slurm prints without data, by name, and why."""
+
 HELP_LETTERS = "SaVYcOCLdfbeGGgBmoAFnNDhPRMIpEirsXztTZlHuUvw"
 """Letters of ``--helpformat``."""
 

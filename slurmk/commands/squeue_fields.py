@@ -50,6 +50,24 @@ HELP_LETTERS = tuple("aFKBokOIXEexfGgiAWcmdjyNCDhPpQqrRnvYzsHSTtVJLlMUuwZ")
 """Letters of ``--helpformat``."""
 
 
+_FEDERATIONS = "there are no federations"
+WITHOUT_DATA: dict[str, str] = {
+    "associd": "0: associations have no number for the controller",
+    "boardspernode": "0: boards are not counted",
+    "burstbufferstate": "nothing: there are no burst buffers",
+    "cronjob": "No: scrontab's jobs are like others",
+    "origin": _FEDERATIONS,
+    "originraw": _FEDERATIONS,
+    "preempttime": "N/A: when a job was preempted is not noted",
+    "resizetime": "N/A: jobs are not resized",
+    "siblingsactive": _FEDERATIONS,
+    "siblingsactiveraw": _FEDERATIONS,
+    "siblingsviable": _FEDERATIONS,
+    "siblingsviableraw": _FEDERATIONS,
+}
+"""Fields that print what Slurm prints without data, by name, and why."""
+
+
 def _constant(text: str | None) -> Callable[[Job], str | None]:
     return lambda job: text
 
