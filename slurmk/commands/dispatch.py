@@ -27,12 +27,13 @@ MODULES: dict[str, str] = {
     "sstat": "slurmk.commands.sstat",
     "sattach": "slurmk.commands.sattach",
     "sbcast": "slurmk.commands.sbcast",
+    "scrontab": "slurmk.commands.scrontab",
     "slurmk": "slurmk.commands.slurmk",
 }
 """Command to the module whose ``run`` answers it."""
 
 NOT_YET: frozenset[str] = frozenset(
-    "sacctmgr strigger scrontab sshare sreport".split()  # noqa: SIM905
+    "sacctmgr strigger sshare sreport".split()  # noqa: SIM905
 )
 """Commands of Slurm that have a shim but no module yet; they say so."""
 
