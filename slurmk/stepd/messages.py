@@ -20,13 +20,19 @@ from slurmk import wire
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from asyncio import StreamReader
+    from asyncio import StreamReader, StreamWriter
     from typing import Any, Deque, Dict, Iterator, List, Tuple
 
     Message = Dict[str, Any]
 
 BUFFERED = 512 * 1024
 """Bytes that wait for a slow peer before its sources are no longer read."""
+
+CONNECT_SECONDS = 10
+ANSWER_SECONDS = 20
+"""How long a connection may take, and each answer while both sides prove what they hold."""
+
+IMPOSTOR = "who answered is not the job's step manager"
 
 UNPROVEN = 4096
 """Bytes of a message from somebody who has proven nothing yet."""
@@ -228,7 +234,7 @@ def connect(address: str) -> socket.socket:
     if kind == "unix":
         return connect_path(rest)
     host, _, port = rest.rpartition(":")
-    connection = socket.create_connection((host.strip("[]"), int(port)), 10)
+    connection = socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     notice_death(connection)
     return connection
@@ -268,18 +274,57 @@ def dial(address: str, role: str, opening: Message, secret: str) -> socket.socke
     gives the socket. OSError or WireError when that fails."""
     connection = connect(address)
     try:
-        connection.settimeout(20)
+        connection.settimeout(ANSWER_SECONDS)
         connection.sendall(hello(role))
         challenge = str(receive_message(connection).get("nonce", ""))
         ours, kind = nonce(), str(opening["kind"])
         connection.sendall(pack({"kind": kind, "nonce": ours, "proof": proof(secret, challenge, kind)}))
         if not proven(secret, ours, "manager", receive_message(connection).get("proof")):
-            raise wire.WireError("who answered is not the job's step manager")
+            raise wire.WireError(IMPOSTOR)
         connection.sendall(pack(opening))
     except (OSError, wire.WireError):
         connection.close()
         raise
     return connection
+
+
+async def open_connection(address: str) -> Tuple[StreamReader, StreamWriter]:
+    """As ``connect``, but others are served meanwhile; asyncio.TimeoutError when nobody answers."""
+    import asyncio
+
+    first, several, others = address.partition("|")
+    if several:
+        try:
+            return await open_connection(first)
+        except (OSError, asyncio.TimeoutError):
+            return await open_connection(others)
+    kind, _, rest = address.partition(":")
+    if kind == "unix":
+        return await asyncio.open_connection(sock=connect_path(rest))
+    host, _, port = rest.rpartition(":")
+    reader, writer = await asyncio.wait_for(asyncio.open_connection(host.strip("[]"), int(port)), CONNECT_SECONDS)
+    notice_death(writer.get_extra_info("socket"))
+    return reader, writer
+
+
+async def call(address: str, role: str, opening: Message, secret: str) -> Tuple[StreamReader, StreamWriter]:
+    """As ``dial``, but others are served meanwhile; asyncio.TimeoutError or IncompleteReadError when nobody answers."""
+    import asyncio
+
+    reader, writer = await open_connection(address)
+    try:
+        writer.write(hello(role))
+        challenge = str((await asyncio.wait_for(read_message(reader), ANSWER_SECONDS)).get("nonce", ""))
+        ours, kind = nonce(), str(opening["kind"])
+        writer.write(pack({"kind": kind, "nonce": ours, "proof": proof(secret, challenge, kind)}))
+        welcome = await asyncio.wait_for(read_message(reader), ANSWER_SECONDS)
+        if not proven(secret, ours, "manager", welcome.get("proof")):
+            raise wire.WireError(IMPOSTOR)
+        writer.write(pack(opening))
+    except BaseException:
+        writer.close()
+        raise
+    return reader, writer
 
 
 def receive_message(connection: socket.socket) -> Message:

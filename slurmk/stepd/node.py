@@ -38,6 +38,9 @@ FIRST_PAUSE = 0.05
 LONGEST_PAUSE = 1.0
 """Seconds between attempts to reach the controller."""
 
+LOST = (OSError, wire.WireError, asyncio.IncompleteReadError, asyncio.TimeoutError, ValueError, KeyError)
+"""What ends a connection, which is then made anew. (A timeout is an OSError from Python 3.11 on.)"""
+
 CANNOT_OPEN = 53
 """The wait status of a batch script whose files cannot be opened, as in Slurm (0:53)."""
 
@@ -137,7 +140,7 @@ class Node:
             try:
                 await self._link()
                 pause = FIRST_PAUSE
-            except (OSError, wire.WireError, asyncio.IncompleteReadError, ValueError, KeyError):
+            except LOST:
                 pass
             self._writer = None
             if not os.path.isdir(self.directory):
@@ -147,8 +150,7 @@ class Node:
 
     async def _link(self) -> None:
         """One connection to the controller, until it ends."""
-        connection = messages.connect(self.place["controller"])
-        reader, writer = await asyncio.open_connection(sock=connection)
+        reader, writer = await messages.open_connection(self.place["controller"])
         try:
             writer.write(messages.hello("stepd"))
             challenge = str((await asyncio.wait_for(messages.read_message(reader), 30)).get("nonce", ""))
@@ -459,13 +461,12 @@ class Node:
 
     async def _be_peer(self, address: str) -> None:
         while True:
-            with contextlib.suppress(OSError, wire.WireError, asyncio.IncompleteReadError, ValueError, KeyError):
+            with contextlib.suppress(*LOST):
                 await self._serve_manager(address)
             await asyncio.sleep(0.2)
 
     async def _serve_manager(self, address: str) -> None:
-        connection = messages.dial(address, "stepd", {"kind": "peer", "node": self.name}, self.place["secret"])
-        reader, writer = await asyncio.open_connection(sock=connection)
+        reader, writer = await messages.call(address, "stepd", {"kind": "peer", "node": self.name}, self.place["secret"])
         try:
             while True:
                 message = await messages.read_message(reader)
