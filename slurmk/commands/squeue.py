@@ -18,7 +18,7 @@ from grammar.arrays import LARGEST_ARRAY, parse_array
 from grammar.errors import GrammarError
 from grammar.formats import Column, Field, Layout, all_columns, compile_format, parse_long_format, parse_short_format
 from grammar.hostlist import expand
-from grammar.times import parse_duration
+from grammar.times import INFINITE, parse_duration_seconds
 from slurmk.commands import squeue_fields as fields
 from slurmk.commands.call import Call, Controller, Failure, Output
 from slurmk.commands.command_options import from_environment, meanings
@@ -260,8 +260,8 @@ def _read_steps(request: Request, value: str, call: Call, controller: Controller
 
 def _step_name(text: str) -> JobName:
     match = _STEP.match(text)
-    if match is None:
-        raise Failure(f"squeue: error: Invalid job_step id: {text}.??\n")
+    if match is None or int(match[1]) == 0 or match[3].startswith("-"):
+        raise Failure(f"squeue: error: Invalid job_step id: {text}{'' if '.' in text else '.??'}\n")
     word = match[3]
     step = _STEP_WORDS.get(word, int(word) if word.isdigit() and len(word) < 10 else -1)
     return JobName(int(match[1]), None if match[2] is None else int(match[2]), step)
@@ -368,12 +368,12 @@ def _read_iterate(request: Request, value: str, call: Call, controller: Controll
 
 def _duration(value: str) -> int:
     try:
-        minutes = parse_duration(value)
+        seconds = parse_duration_seconds(value)
     except GrammarError:
-        minutes = 0
-    if minutes <= 0:
+        seconds = 0
+    if seconds is not None and seconds <= 0:
         raise Failure("squeue: fatal: Invalid time limit specification\n")
-    return minutes * 60
+    return INFINITE if seconds is None else seconds
 
 
 def _read_over(request: Request, value: str, call: Call, controller: Controller) -> None:
@@ -459,7 +459,7 @@ async def _print_once(call: Call, controller: Controller, output: Output, reques
         tasks_length=request.tasks_length,
         bare_tasks=request.only_state,
     )
-    alone = request.jobs is not None and len(request.jobs) == 1 and not request.only_state
+    alone = request.jobs is not None and len(request.jobs) == 1 and not (request.only_state or request.step_view)
     if alone and request.jobs and not _exists(controller, request.jobs[0].job_id):
         raise Failure("slurm_load_jobs error: Invalid job id specified\n")
     if request.form is not None:
@@ -486,7 +486,10 @@ async def _print_jobs(output: Output, request: Request, text: JobText, jobs: lis
     if request.header:
         output.write(layout.header + "\n")
     chosen = _chosen(request, text, jobs)
-    _into_base_order(text, chosen)
+    if request.only_state:
+        chosen.sort(key=list_order, reverse=True)
+    else:
+        _into_base_order(text, chosen)
     if request.priority:
         chosen = list(_by_partition(chosen))
     _sort(output, request, text, chosen)
@@ -499,7 +502,16 @@ async def _print_steps(output: Output, request: Request, text: JobText, jobs: li
         output.write(layout.header + "\n")
     rows = _step_rows(request, jobs)
     rows.sort(key=lambda row: (row.job.partition, row.job.job_id, row.step.step_id))
+    for letter, reverse in reversed(list(_step_sort_keys(request.sort or ""))):
+        rows.sort(key=fields.STEP_SORT_KEYS[letter], reverse=reverse)
     await _print_rows(output, layout, rows)
+
+
+def _step_sort_keys(keys: str) -> Iterator[tuple[str, bool]]:
+    """Those of ``-S`` that steps are sorted by; others change nothing."""
+    for position, letter in enumerate(keys):
+        if letter in fields.STEP_SORT_KEYS:
+            yield letter, position > 0 and keys[position - 1] == "-"
 
 
 def _chosen(request: Request, text: JobText, jobs: Iterable[Job]) -> list[Job]:

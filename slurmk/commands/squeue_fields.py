@@ -357,6 +357,23 @@ class StepRow:
         return self.step.step_id in STEP_NAMES
 
 
+STEP_SORT_KEYS: dict[str, Callable[[StepRow], str | int | tuple[int, ...]]] = {
+    "i": lambda row: (
+        row.job.array_job_id or row.job.job_id,
+        -1 if row.job.array_task_id is None else row.job.array_task_id,
+        row.step.step_id,
+    ),
+    "j": lambda row: row.step.name,
+    "l": lambda row: row.step.time_limit or INFINITE,
+    "N": lambda row: node_list(row.step.nodes),
+    "P": lambda row: row.job.partition,
+    "S": lambda row: row.step.start_time,
+    "u": lambda row: row.job.credentials.user_name,
+    "U": lambda row: row.job.credentials.user_id,
+}
+"""What ``-s -S`` compares, by letter."""
+
+
 def step_letters(text: JobText) -> dict[str, Field[StepRow]]:
     """The fields of ``-s -o``."""
     names = step_names(text)
