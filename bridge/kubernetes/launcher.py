@@ -36,6 +36,7 @@ from bridge.kubernetes.api import Api, ChangeType
 from bridge.kubernetes.cluster import Cluster
 from bridge.kubernetes.endings import End, Ending, Stage, ending_of_pod, stage_of
 from bridge.kubernetes.errors import ApiError, Unavailable
+from bridge.kubernetes.kinds.native import priority_class_of, with_preemption_policy
 from bridge.kubernetes.presence import Key, Presence, Told, attempt_of_pod
 from bridge.kubernetes.programs import described, names_of_groups, programs
 from bridge.kubernetes.removal import Remains, Removal
@@ -48,6 +49,7 @@ from bridge.kubernetes.resources import (
     KUEUE_WORKLOAD,
     POD,
     POD_GROUP,
+    PRIORITY_CLASS,
     SECRET,
     TRAIN_JOB,
     VOLCANO_JOB,
@@ -99,7 +101,10 @@ AWAY_SECONDS = 1.0
 """Pause between attempts while the API server is away."""
 
 PROGRAMS_SECONDS = 60.0
-"""How long a namespace is believed to have the programs."""
+"""How long a namespace is believed to have the programs, and a priority class its policy."""
+
+NEVER = "Never"
+"""The preemptionPolicy of a priority class whose pods preempt nobody."""
 
 END_SECONDS = 10.0
 """How long ``stop`` waits for jobs that it ends."""
@@ -155,6 +160,7 @@ class KubernetesLauncher:
         self._down: set[str] = set()
         self._groups: dict[tuple[int, ...], Mapping[int, str]] = {}
         self._programs: dict[str, float] = {}
+        self._never_preempts: dict[str, tuple[float, bool]] = {}  # priority classes, and until when that is believed
         self._first_list: set[str] | None = set()  # uids of the watch's first list, until it is complete
         self._watch = api.watch(POD, selector=labels.selector(site.cluster_name))
         self._interpreter = ""
@@ -337,7 +343,7 @@ class KubernetesLauncher:
         objects = workload.owned(secret["metadata"]["uid"])
         for manifest in objects:
             if resource_of(manifest) is not POD:
-                await self._create(manifest)
+                await self._create(await self._agreed(manifest))
         pods = [self._create_pod(manifest, presence, workload) for manifest in objects if resource_of(manifest) is POD]
         if len(pods) == 1:
             await pods[0]
@@ -349,6 +355,16 @@ class KubernetesLauncher:
         name = manifest["metadata"]["name"]
         presence.names |= {node: pod for node, pod in workload.pods.items() if pod == name}
         return await self._create(manifest)
+
+    async def _agreed(self, manifest: Manifest) -> Manifest:
+        """The object; a PodGroup says of preemption what its priority class says."""
+        name = priority_class_of(manifest) if resource_of(manifest) is POD_GROUP else ""
+        if name not in self._never_preempts or self._never_preempts[name][0] <= self._now():
+            policy = ""
+            with contextlib.suppress(ApiError):
+                policy = (await self._api.get(Reference(PRIORITY_CLASS, name))).get("preemptionPolicy", "") if name else ""
+            self._never_preempts[name] = (self._now() + PROGRAMS_SECONDS, policy == NEVER)
+        return with_preemption_policy(manifest, NEVER) if self._never_preempts[name][1] else manifest
 
     async def _create(self, manifest: Manifest) -> Manifest:
         """Make an object, or find the one that this attempt has made before. What an attempt of the same number left behind

@@ -48,3 +48,15 @@ def _gang(plan: WorkloadPlan, templates: Templates) -> tuple[list[Manifest], dic
         return [], {}
     made = templates.render("podgroup", **values(plan), version=POD_GROUP.group_version)
     return made, {"schedulingGroup": {"podGroupName": plan.name}}
+
+
+def priority_class_of(group: Manifest) -> str:
+    """The PriorityClass that a PodGroup names, if it leaves it to that class whether the gang may preempt others."""
+    spec = group["spec"]
+    return "" if "preemptionPolicy" in spec else str(spec.get("priorityClassName", ""))
+
+
+def with_preemption_policy(group: Manifest, policy: str) -> Manifest:
+    """The PodGroup with its class's ``preemptionPolicy``. The API server fills in PreemptLowerPriority where none is said, and
+    then refuses a PodGroup of a class that says Never."""
+    return {**group, "spec": {**group["spec"], "preemptionPolicy": policy}}
