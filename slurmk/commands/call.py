@@ -18,9 +18,10 @@ from slurmk.core.events import Caller, Event, Submit
 from slurmk.model.job import Job
 
 if TYPE_CHECKING:
-    from slurmk.commands.statistics import Statistics
     from accounting.store import Store
+    from slurmk.commands.statistics import Statistics
     from slurmk.core.machine import Machine
+    from slurmk.core.triggers import Triggers
     from slurmk.planner.snapshot import Outlook
 
 VERSION_TEXT = f"slurm {SLURM_VERSION} (slurmk {__version__})"
@@ -108,6 +109,15 @@ class Controller(Protocol):
 
     @property
     def store(self) -> Store: ...
+
+    @property
+    def triggers(self) -> Triggers:
+        """What strigger set; ``save_triggers`` after a change."""
+        ...
+
+    def save_triggers(self) -> None:
+        """Have the triggers on disk. Raises OSError."""
+        ...
 
     @property
     def statistics(self) -> Statistics:

@@ -28,12 +28,13 @@ MODULES: dict[str, str] = {
     "sattach": "slurmk.commands.sattach",
     "sbcast": "slurmk.commands.sbcast",
     "scrontab": "slurmk.commands.scrontab",
+    "strigger": "slurmk.commands.strigger",
     "slurmk": "slurmk.commands.slurmk",
 }
 """Command to the module whose ``run`` answers it."""
 
 NOT_YET: frozenset[str] = frozenset(
-    "sacctmgr strigger sshare sreport".split()  # noqa: SIM905
+    "sacctmgr sshare sreport".split()  # noqa: SIM905
 )
 """Commands of Slurm that have a shim but no module yet; they say so."""
 

@@ -40,6 +40,7 @@ from slurmk.core.events import (
 )
 from slurmk.core.machine import Machine
 from slurmk.core.priority import Directory
+from slurmk.core.triggers import Triggers
 from slurmk.daemon.committed import Committed
 from slurmk.daemon.committer import Committer
 from slurmk.daemon.connection import Doorkeeper, listen
@@ -49,6 +50,7 @@ from slurmk.daemon.launching import Launching
 from slurmk.daemon.members import Members
 from slurmk.daemon.planning import Planning
 from slurmk.daemon.timers import Timers
+from slurmk.daemon.triggers import TriggerKeeper
 from slurmk.model.job import Job
 from slurmk.model.node import Node
 from slurmk.model.quotas import Quota
@@ -133,6 +135,7 @@ class Daemon:
         self._queues = queues
         self._quotas: tuple[Quota, ...] = ()
         self._seen: dict[str, Node] = {}
+        self.keeper = TriggerKeeper(directory / "state" / "triggers.json", lambda: self.machine, self.now)
         self._waiting: dict[int, list[asyncio.Future[Job | None]]] = {}
         self._stopping = asyncio.Event()
         self._end_jobs = False
@@ -154,6 +157,13 @@ class Daemon:
     @property
     def store(self) -> Store:
         return self._store
+
+    @property
+    def triggers(self) -> Triggers:
+        return self.keeper.triggers
+
+    def save_triggers(self) -> None:
+        self.keeper.save()
 
     def now(self) -> float:
         return time.time()
@@ -222,6 +232,7 @@ class Daemon:
         if self._queues is not None:
             self.machine.users = self._queues.directory()
             self._queues.changed()
+        self.triggers.tell("reconfig")
         log.info("the configuration was read again: %d nodes", len(site.nodes))
         return ""
 
@@ -274,6 +285,8 @@ class Daemon:
         if self._remote is not None:
             self.remote_server = await loop.create_server(self.doorkeeper.remote, sock=self._remote, backlog=1024)
         self._guarding = loop.create_task(self._guard_socket())
+        self.triggers.tell("primary_slurmctld_resumed_operation")
+        self._watching = loop.create_task(self.keeper.watch())
         self.timers.start()
         self.planning.start()
         self.planning.wake()
@@ -312,6 +325,7 @@ class Daemon:
         if self._end_jobs:
             await self._cancel_all()  # while stepds that are away can still call
         self._guarding.cancel()
+        self._watching.cancel()
         self.server.close()
         if self._remote is not None:
             self.remote_server.close()

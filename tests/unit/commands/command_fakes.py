@@ -20,6 +20,7 @@ from slurmk.core.effects import Accepted, Effect, Launch, Refused
 from slurmk.core.events import BatchEnded, Caller, Event, JobStarted, NodesReleased, Planned, StepStarted, Submission, Submit
 from slurmk.core.machine import Machine
 from slurmk.core.priority import Directory
+from slurmk.core.triggers import Triggers
 from slurmk.model.job import BATCH_STEP, Credentials, Job, JobRequest, Step
 from slurmk.model.node import GresCapacity, Node, Partition
 from slurmk.model.site import Site
@@ -89,6 +90,7 @@ class FakeController:
         self.queue_calls: list[tuple[str, bool]] = []
         self.queue_answer = ("", 0)
         self.statistics = Statistics(self.time)
+        self.triggers = Triggers()
         self.answers: dict[str, dict[str, Any]] = {}  # of stepds, by node
 
     def now(self) -> float:
@@ -115,6 +117,9 @@ class FakeController:
 
     def access(self, job: Job) -> Mapping[str, str]:
         return {}
+
+    def save_triggers(self) -> None:
+        return None
 
     async def ask(self, job: Job, nodes: Sequence[str], question: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
         return {node: self.answers[node] for node in nodes if node in self.answers}
