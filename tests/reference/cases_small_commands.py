@@ -15,7 +15,7 @@ WAITING = (
     "sbatch -A phys -H --wrap true",
     "sbatch -A phys -b now+1hour --wrap true",
 )
-SEEN = "sprio -h -j {3} -o %i | grep -q ."
+SEEN = "sprio -h -j {2} -o %i | grep -q . && sprio -h -j {3} -o %i | grep -q ."
 ALL = "{1},{2},{3},{4},{5}"
 
 _SPRIO_ALONE = (
@@ -160,7 +160,7 @@ _ALONE = (
 )
 
 STEPPED = (
-    "sbatch -A phys -n 2 -w n1 -o /dev/null --wrap 'srun -n 2 --overlap sleep 300 & srun -n 1 --overlap sleep 301 & wait'",
+    "sbatch -A phys -n 2 -w n1 -o /dev/null --wrap 'srun -n 2 --overlap sleep 300 & sleep 1.5; srun -n 1 --overlap sleep 301 & wait'",
     "sbatch -A phys -H --wrap true",
 )
 STEPS_RUN = "[ $(squeue -h -s -j {0} -o %i | wc -l) = 3 ]"
