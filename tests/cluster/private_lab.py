@@ -119,7 +119,7 @@ def started_lab() -> Iterator[Lab | None]:
                 lab.stop()
 
 
-def until(holds: Callable[[], Any], seconds: float, what: str = "") -> Any:
+def until(holds: Callable[[], Any], seconds: float, what: str = "", pause: float = 0.1) -> Any:
     """Wait until something holds, and give what it gave."""
     end = time.monotonic() + seconds
     while True:
@@ -127,7 +127,7 @@ def until(holds: Callable[[], Any], seconds: float, what: str = "") -> Any:
         if found:
             return found
         assert time.monotonic() < end, what or "it did not come about in time"
-        time.sleep(0.1)
+        time.sleep(pause)
 
 
 # ------------------------------------------------------------------------------------------------ the way to it
@@ -211,7 +211,7 @@ class Proxy:
             file.write(base64.b64decode(user["client-certificate-data"]) + base64.b64decode(user["client-key-data"]))
             file.flush()
             context.load_cert_chain(file.name)
-        self._session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0, ssl=context), auto_decompress=False)
+        self._session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0, ssl=context))
         self._streams: set[Any] = set()
         self._open: set[Any] = set()
 
