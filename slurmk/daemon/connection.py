@@ -45,6 +45,8 @@ PIECE = 256 * 1024
 NOBODY = 65534
 """The uid of whoever calls over the network and has proven nothing."""
 
+NOT_PROVEN = "Protocol authentication error"
+
 LONGEST_PROOF = 256
 """Bytes of a PROOF frame."""
 
@@ -222,8 +224,7 @@ class Connection(asyncio.Protocol):
         buffer = self._buffer
         while len(buffer) >= 5:
             kind, length = wire.header(bytes(buffer[:5]))
-            if not self._role and (kind != wire.HELLO or length > 100):
-                raise wire.WireError("the connection does not begin as slurmk's protocol does")
+            self._check(kind, length)
             if len(buffer) < 5 + length:
                 return
             payload = bytes(memoryview(buffer)[5 : 5 + length])
@@ -231,6 +232,11 @@ class Connection(asyncio.Protocol):
             self._take(kind, payload)
             if self._role == "stepd":
                 return
+
+    def _check(self, kind: int, length: int) -> None:
+        """Raise WireError for a frame that is not worth waiting for."""
+        if not self._role and (kind != wire.HELLO or length > 100):
+            raise wire.WireError("the connection does not begin as slurmk's protocol does")
 
     def _take(self, kind: int, payload: bytes) -> None:
         if not self._role:
@@ -385,13 +391,18 @@ class RemoteConnection(Connection):
     def _answer_hello(self) -> None:
         self.send(wire.encode(wire.CHALLENGE, self._challenge.encode()))
 
+    def _check(self, kind: int, length: int) -> None:
+        super()._check(kind, length)
+        if self._role and self._member is None and (kind != wire.PROOF or length > LONGEST_PROOF):
+            raise wire.WireError(NOT_PROVEN)
+
     def _take(self, kind: int, payload: bytes) -> None:
         if not self._role or self._member is not None:
             super()._take(kind, payload)
             return
-        member, nonce = self._proven(payload) if kind == wire.PROOF and len(payload) <= LONGEST_PROOF else (None, b"")
+        member, nonce = self._proven(payload)
         if member is None:
-            raise wire.WireError("Protocol authentication error")
+            raise wire.WireError(NOT_PROVEN)
         self._member = member
         self._peer = Peer(0, member.caller.user_id, member.group_id)
         own = hmac.new(member.secret, nonce + b" controller", "sha256").hexdigest()

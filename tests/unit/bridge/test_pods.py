@@ -248,6 +248,7 @@ def test_no_other_secret_is_good_for_commands(tmp_path: Path, whose: str) -> Non
         wire.encode(wire.PROOF, b"99999999999999999999 0 a b"),
         wire.encode(wire.PROOF, b"5 0 a " + b"f" * 10_000),
         wire.encode(wire.PROOF, "5 0 é ö".encode()),
+        wire.PROOF.to_bytes(1, "big") + (30 << 20).to_bytes(4, "big"),
     ],
 )
 def test_who_proves_nothing_is_not_heard(tmp_path: Path, frames: bytes) -> None:
