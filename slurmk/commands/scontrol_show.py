@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import platform
 import pwd
@@ -27,6 +28,7 @@ from slurmk.commands.node_text import (
     user_name,
     views,
 )
+from slurmk.commands.scontrol_associations import show_associations
 from slurmk.commands.sinfo import visible
 from slurmk.core.machine import Machine
 from slurmk.model.configuration import billing
@@ -518,14 +520,35 @@ async def _show_none(session: Session, names: Sequence[str]) -> int:
     return 0
 
 
-async def _not_yet(session: Session, names: Sequence[str]) -> int:
-    return session.say("scontrol: error: this is not part of slurmk yet\n")
+async def _show_slurmd(session: Session, names: Sequence[str]) -> int:
+    """There is no slurmd to ask."""
+    refused = os.strerror(errno.ECONNREFUSED)
+    return session.say(f"scontrol: error: slurm_slurmd_info: {refused}\nslurm_load_slurmd_status:{refused}\n")
+
+
+_TOPOLOGY_CONFIGURATION = """%YAML 1.1
+---
+- topology: default
+  cluster_default: false
+  block: {}
+  flat: {}
+  ring: {}
+  torus3d: {}
+  tree: {}
+...
+"""
+
+
+async def _show_topology_configuration(session: Session, names: Sequence[str]) -> int:
+    """What Slurm shows where there is no topology.yaml; topology.conf is not told in this form."""
+    session.output.write(_TOPOLOGY_CONFIGURATION)
+    return 0
 
 
 ENTITIES: tuple[tuple[str, int, int, Show], ...] = (
     ("aliases", 1, 1, _show_none),
-    ("assoc_mgr", 2, 99, _not_yet),
-    ("assoc_manager", 2, 99, _not_yet),
+    ("assoc_mgr", 2, 99, show_associations),
+    ("assoc_manager", 2, 99, show_associations),
     ("bbstat", 2, 99, _show_none),
     ("burstbuffer", 2, 1, _show_none),
     ("config", 1, 1, _show_configuration),
@@ -540,8 +563,8 @@ ENTITIES: tuple[tuple[str, int, int, Show], ...] = (
     ("nodes", 1, 1, _show_nodes),
     ("partitions", 2, 1, _show_partitions),
     ("reservations", 1, 1, _show_reservations),
-    ("slurmd", 2, 1, _not_yet),
-    ("topoconf", 5, 1, _not_yet),
+    ("slurmd", 2, 1, _show_slurmd),
+    ("topoconf", 5, 1, _show_topology_configuration),
     ("topology", 1, 99, _show_topology),
 )
 """Entities by name, how much of it is enough, how many words may follow, and what answers."""

@@ -146,6 +146,15 @@ _ALONE = (
     "scontrol power up n1",
     "scontrol power down nosuch",
     "scontrol cluster",
+    "scontrol show assoc_mgr foo",
+    "scontrol show assoc_mgr foo=bar",
+    "scontrol show assoc_mgr flags=foo",
+    "scontrol show assoc_mgr accounts=nosuch flags=assoc",
+    "scontrol show assoc_mgr users=nosuch flags=users",
+    "scontrol show assoc_mgr qos=nosuch flags=qos",
+    "scontrol show slurmd",
+    "scontrol show slurmd n1",
+    "scontrol show topoconf",
     "scontrol cluster nosuch",
     "scontrol listpids foo",
     "scontrol listpids 1 2 3",
@@ -160,7 +169,7 @@ _ALONE = (
 )
 
 STEPPED = (
-    "sbatch -A phys -n 2 -w n1 -o /dev/null --wrap 'srun -n 2 --overlap sleep 300 & sleep 1.5; srun -n 1 --overlap sleep 301 & wait'",
+    "sbatch -A phys -n 2 -w n1 -o /dev/null --wrap 'srun -n2 --overlap sleep 300 & sleep 1; srun -n1 --overlap sleep 99 & wait'",
     "sbatch -A phys -H --wrap true",
 )
 STEPS_RUN = "[ $(squeue -h -s -j {0} -o %i | wc -l) = 3 ]"
