@@ -306,6 +306,9 @@ _WAITS: tuple[tuple[str, str, str, str], ...] = (
     ("batch", "Job", "Failed", "True"),
     ("jobset.x-k8s.io", "JobSet", "Failed", "True"),
     ("trainer.kubeflow.org", "TrainJob", "Failed", "True"),
+    ("batch", "Job", "Suspended", "True"),
+    ("jobset.x-k8s.io", "JobSet", "Suspended", "True"),
+    ("trainer.kubeflow.org", "TrainJob", "Suspended", "True"),
 )
 
 

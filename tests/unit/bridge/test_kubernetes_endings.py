@@ -378,6 +378,9 @@ def test_obstacles() -> None:
     assert obstacle([UNSCHEDULABLE], [], WARNINGS) == "0/16 nodes are available"
     assert obstacle([pod("Pending", node="")], [], WARNINGS) == "FailedCreate: exceeded quota"
     assert obstacle([], [], []) == "not admitted"
+    held = owner(JOB, "Job", condition("Suspended", "JobSuspended", "Job suspended"))
+    assert obstacle([], [held], []) == "Job w: Job suspended"
+    assert obstacle([], [held, workload], []) == "Workload w: insufficient quota"
 
 
 def test_messages_are_one_bearable_line() -> None:
