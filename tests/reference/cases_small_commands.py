@@ -169,7 +169,7 @@ _ALONE = (
 )
 
 STEPPED = (
-    "sbatch -A phys -n 2 -w n1 -o /dev/null --wrap 'srun -n2 --overlap sleep 300 & sleep 1; srun -n1 --overlap sleep 99 & wait'",
+    "sbatch -A phys -n 2 -w n1 -o /dev/null --wrap 'srun -n2 --overlap sleep 99 & sleep 1; srun -n1 --overlap sleep 98 & wait'",
     "sbatch -A phys -H --wrap true",
 )
 STEPS_RUN = "[ $(squeue -h -s -j {0} -o %i | wc -l) = 3 ]"
