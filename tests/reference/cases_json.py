@@ -104,6 +104,7 @@ CHECKED = "! squeue --json | grep -q DEPENDENT"
 """Slurm takes a while to see that a job waits for nobody."""
 HELD = tuple(f"sbatch -H -J v{number} {options} --wrap true" for number, options in enumerate(VARIANTS))
 
+WAITING = ("sbatch -J waits -p debug,cpu -w n[5-8] --exclusive --begin=now+1hour --wrap true",)
 RUNNING = (
     "printf '#!/bin/sh\\nsrun -n 2 -J short true\\nsrun -n 2 -J long sleep 120\\n' > job.sh",
     "sbatch -J wide -w n3,n4 -n 4 -t 5 --gres=gpu:1 -o out-%j job.sh",
@@ -213,6 +214,7 @@ CASES: list[Case] = [
     Case("scontrol --json show config", ignore=(*ALWAYS, *_CONFIGURATION)),
     Case("scontrol --json=v0.0.44 show config"),
     *(Case(f"squeue --json -n v{number}", setup=HELD, until=CHECKED, ignore=JOB) for number in range(len(VARIANTS))),
+    *(Case(command, setup=WAITING, ignore=JOB) for command in ("squeue --json -n waits", "squeue --yaml -n waits")),
     *(Case(f"squeue --yaml -n v{number}", setup=HELD, until=CHECKED, ignore=JOB) for number in (45, 62)),
     *(Case(f"squeue --json=v0.0.42 -n v{number}", setup=HELD, until=CHECKED, ignore=JOB) for number in (0, 11, 12, 23, 48, 59)),
     Case("squeue --json --only-job-state -j{59}", setup=HELD, until=CHECKED, ignore=JOB),

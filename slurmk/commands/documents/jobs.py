@@ -156,9 +156,10 @@ def _maximum_nodes(view: JobView) -> int:
     request = view.job.request
     if not view.job.pending:
         return 0
-    if request.maximum_nodes or request.tasks:
+    if request.nodes is not None or request.tasks:
         return request.maximum_nodes or request.tasks or 0
-    return 0 if request.cpus_per_task or request.cpus_per_tres or request.tasks_per_core else 1
+    open_ended = request.cpus_per_task or request.cpus_per_tres or request.tasks_per_core or (request.minimum_nodes or 1) > 1
+    return 0 if open_ended else 1
 
 
 def _memory(per: str) -> Callable[[JobView], object]:
@@ -189,6 +190,14 @@ def _before_suspension(view: JobView) -> Number:
     if job.state is JobState.SUSPENDED and job.suspend_time:
         return number(max(0, job.suspend_time - job.start_time - job.suspended_seconds))
     return number(0)
+
+
+def _priorities(view: JobView) -> list[object]:
+    """The priority in each partition of a job that waits in several; slurmk's is the same in all."""
+    job = view.job
+    if not job.pending or not job.priority or len(job.partitions) < 2:
+        return []
+    return [{"partition": name, "priority": job.priority} for name in job.partitions]
 
 
 def _profile(view: JobView) -> list[str]:
@@ -460,7 +469,7 @@ JOB: Shape[JobView] = Shape(
     Member("pre_sus_time", _before_suspension),
     Member("hold", lambda view: view.job.priority == 0),
     Member("priority", _number(lambda job: job.priority)),
-    constant("priority_by_partition", []),
+    Member("priority_by_partition", _priorities),
     Member("profile", _profile),
     Member("qos", _text(lambda job: job.qos)),
     Member("reboot", lambda view: view.job.request.reboot),

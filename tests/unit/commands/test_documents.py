@@ -140,6 +140,17 @@ def test_what_a_document_tells_of_jobs(controller: FakeController) -> None:
     assert jobs["both"]["het_job_id_set"] == f"{jobs['both']['het_job_id']['number']}-{jobs['both']['job_id']}"
 
 
+def test_a_job_that_waits_in_several_partitions_tells_its_priority_in_each() -> None:
+    controller = FakeController()
+    run_command(controller, "sbatch", "-p", "debug,cpu", "--begin=now+1hour", "--wrap", "true")
+    (job,) = ask(controller, "squeue", "--json")["jobs"]
+    priority = job["priority"]["number"]
+    assert job["priority_by_partition"] == [
+        {"partition": "debug", "priority": priority},
+        {"partition": "cpu", "priority": priority},
+    ]
+
+
 def test_private_jobs_are_in_nobody_elses_document() -> None:
     controller = FakeController(reference_site(private_data=("jobs",)))
     run_command(controller, "sbatch", "-H", "--wrap", "true", caller=ALICE)
