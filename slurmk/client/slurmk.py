@@ -41,6 +41,7 @@ COMMANDS = {
     "queues": "on Kubernetes: show (diff), make (apply) or delete the queues of Kueue and Volcano for accounts and QOS",
     "compatibility": "what slurmk does with each option and field of Slurm's commands, as a page or as JSON",
     "config": "check configuration files, and whether the Kubernetes cluster has what they name; starts nothing",
+    "simulate": "replay a recorded workload and tell how long its jobs would have waited under a policy",
 }
 
 READY = """slurmk {version}: the cluster in {directory} is up
@@ -71,6 +72,9 @@ def main() -> None:
 
 def run(arguments: "List[str]") -> int:
     """Do what the arguments say; gives the exit code."""
+    if arguments[:1] == ["simulate"]:
+        check_installation()
+        return subprocess.call([sys.executable, "-P", "-m", "slurmk.daemon.simulate", *arguments[1:]])
     options = parser().parse_args(arguments)
     if options.command == "config":
         return check(options)
@@ -102,7 +106,7 @@ def parser() -> argparse.ArgumentParser:
         if name == "compatibility":
             command.add_argument("--json", action="store_true", help="command, option or field, status and reason as data")
             continue
-        if name != "config":
+        if name not in ("config", "simulate"):
             command.add_argument(
                 "--dir", help="where the cluster's state lives (default: $SLURMK_DIR, else %s)" % default_directory()
             )

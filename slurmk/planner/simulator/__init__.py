@@ -1,0 +1,1 @@
+"""Replays of recorded workloads: which job would wait how long under which policy."""

@@ -1,0 +1,296 @@
+"""The replay itself, compiled: one event after another, at each of them a plan of the waiting jobs.
+
+Every processor is alike here, so what is free over time is one row of numbers: ``profile.Profile`` for a machine of one node.
+A policy is an order of the queue, and which of the jobs that do not fit now have their later start kept free.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from slurmk.planner.compiled import compiled
+from slurmk.planner.profile import FOREVER
+from slurmk.planner.snapshot import IntArray
+
+FCFS, EASY, EASY_SJBF, CONSERVATIVE = range(4)
+
+
+class Jobs(NamedTuple):
+    """Columns of a trace."""
+
+    submit: IntArray
+    size: IntArray
+    run: IntArray
+    limit: IntArray
+    user: IntArray
+
+
+class Level(NamedTuple):
+    """How many processors are free from each time on until the next one; the last value holds for ever."""
+
+    times: IntArray
+    free: IntArray
+
+
+@compiled
+def segment(level: Level, count: int, time: int) -> int:
+    """The segment that ``time`` is in."""
+    return int(np.searchsorted(level.times[:count], time, side="right")) - 1
+
+
+@compiled
+def cut(level: Level, count: int, time: int) -> tuple[int, int]:
+    """The segment that begins at ``time``, made if there is none, and how many there are then."""
+    index = int(np.searchsorted(level.times[:count], time))
+    if index < count and level.times[index] == time:
+        return index, count
+    for position in range(count, index, -1):
+        level.times[position] = level.times[position - 1]
+        level.free[position] = level.free[position - 1]
+    level.times[index] = time
+    level.free[index] = level.free[index - 1]
+    return index, count + 1
+
+
+@compiled
+def take(level: Level, count: int, start: int, end: int, size: int) -> int:
+    """So many processors are in use from ``start`` to ``end``, or given back where ``size`` is negative; the new count."""
+    first, count = cut(level, count, start)
+    last, count = cut(level, count, end)
+    for position in range(first, last):
+        level.free[position] -= size
+    return count
+
+
+@compiled
+def earliest(level: Level, count: int, time: int, size: int, duration: int) -> int:
+    """The first moment from ``time`` on from which ``size`` processors stay free for ``duration`` seconds."""
+    position = segment(level, count, time)
+    start = time
+    while True:
+        end = start + duration
+        while position < count and level.times[position] < end and level.free[position] >= size:
+            position += 1
+        if position >= count or level.times[position] >= end:
+            return start
+        while level.free[position] < size:
+            position += 1
+        start = level.times[position]
+
+
+@compiled
+def forget_past(level: Level, count: int, time: int) -> int:
+    """Drop the segments that ended before ``time``, now and then; the new count."""
+    index = segment(level, count, time)
+    if index < 64:
+        return count
+    for position in range(index, count):
+        level.times[position - index] = level.times[position]
+        level.free[position - index] = level.free[position]
+    return count - index
+
+
+class Replay(NamedTuple):
+    """The state of a replay. ``counts`` are the numbers that change, by the indexes below."""
+
+    jobs: Jobs
+    starts: IntArray  # of each job; -1 until it starts
+    promised: IntArray  # the start that each job was told first; FOREVER: none
+    planned: IntArray  # its start by the latest plan; FOREVER: none
+    queue: IntArray  # jobs that wait, in the order of arrival
+    active: IntArray  # jobs that run, in no order
+    running: Level  # what those leave free
+    booked: Level  # what those and the planned starts leave free, where a policy keeps them
+    counts: IntArray
+
+
+WAITING, ACTIVE, ARRIVED, FREE, RUNNING, BOOKED = range(6)
+
+
+@compiled
+def begin(jobs: Jobs, procs: int) -> Replay:
+    """Before the first event."""
+    total = len(jobs.submit)
+    room = 4 * total + 8
+    replay = Replay(
+        jobs,
+        np.full(total, -1, np.int64),
+        np.full(total, FOREVER, np.int64),
+        np.full(total, FOREVER, np.int64),
+        np.empty(total, np.int64),
+        np.empty(total, np.int64),
+        Level(np.full(room, FOREVER, np.int64), np.zeros(room, np.int64)),
+        Level(np.full(room, FOREVER, np.int64), np.zeros(room, np.int64)),
+        np.zeros(8, np.int64),
+    )
+    for level in (replay.running, replay.booked):
+        level.times[0], level.free[0] = 0, procs
+    replay.counts[FREE] = procs
+    replay.counts[RUNNING] = replay.counts[BOOKED] = 1
+    return replay
+
+
+@compiled
+def next_time(replay: Replay) -> int:
+    """When something happens next; FOREVER when all is over."""
+    jobs, counts = replay.jobs, replay.counts
+    now = FOREVER
+    if counts[ARRIVED] < len(jobs.submit):
+        now = jobs.submit[counts[ARRIVED]]
+    for position in range(counts[ACTIVE]):
+        job = replay.active[position]
+        now = min(now, replay.starts[job] + jobs.run[job])
+    return now
+
+
+@compiled
+def advance(replay: Replay, now: int) -> int:
+    """Let jobs end and arrive; how many waited before."""
+    jobs, counts = replay.jobs, replay.counts
+    left = 0
+    for position in range(counts[ACTIVE]):
+        job = replay.active[position]
+        if replay.starts[job] + jobs.run[job] > now:
+            replay.active[left] = job
+            left += 1
+            continue
+        counts[FREE] += jobs.size[job]
+        end = replay.starts[job] + jobs.limit[job]
+        if end > now:
+            counts[RUNNING] = take(replay.running, counts[RUNNING], now, end, -jobs.size[job])
+            counts[BOOKED] = take(replay.booked, counts[BOOKED], now, end, -jobs.size[job])
+    counts[ACTIVE] = left
+    counts[RUNNING] = forget_past(replay.running, counts[RUNNING], now)
+    counts[BOOKED] = forget_past(replay.booked, counts[BOOKED], now)
+    before = counts[WAITING]
+    while counts[ARRIVED] < len(jobs.submit) and jobs.submit[counts[ARRIVED]] == now:
+        replay.queue[counts[WAITING]] = counts[ARRIVED]
+        counts[WAITING] += 1
+        counts[ARRIVED] += 1
+    return int(before)
+
+
+@compiled
+def some_may_start(replay: Replay) -> bool:
+    """Whether any waiting job is small enough for what is free now."""
+    smallest = FOREVER
+    for position in range(replay.counts[WAITING]):
+        smallest = min(smallest, replay.jobs.size[replay.queue[position]])
+    return smallest <= replay.counts[FREE]
+
+
+@compiled
+def start_planned(replay: Replay, now: int, watched: int, story: list[tuple[int, int, int]]) -> None:
+    """Start what is planned for now, note what is promised to others, and what happened to the job ``watched``."""
+    jobs, counts, planned = replay.jobs, replay.counts, replay.planned
+    left = 0
+    for position in range(counts[WAITING]):
+        job = replay.queue[position]
+        if replay.promised[job] == FOREVER:
+            replay.promised[job] = planned[job]
+        if job == watched:
+            story.append((now, planned[job], left))
+        if planned[job] > now:
+            replay.queue[left] = job
+            left += 1
+            continue
+        replay.starts[job] = now
+        replay.active[counts[ACTIVE]] = job
+        counts[ACTIVE] += 1
+        counts[FREE] -= jobs.size[job]
+        counts[RUNNING] = take(replay.running, counts[RUNNING], now, now + jobs.limit[job], jobs.size[job])
+    counts[WAITING] = left
+
+
+# ---------------------------------------------------------------------------------------------- the textbooks' policies
+
+
+@compiled
+def plan_head(replay: Replay, now: int, policy: int) -> None:
+    """FCFS and EASY: jobs start in the order of arrival; the first one that does not fit is promised its earliest start, and
+    with EASY those behind it may start now if that delays it not, shorter limits first with EASY-SJBF."""
+    jobs, counts, planned = replay.jobs, replay.counts, replay.planned
+    queue = replay.queue[: counts[WAITING]]
+    level, count = replay.booked, counts[RUNNING]
+    level.times[:count] = replay.running.times[:count]
+    level.free[:count] = replay.running.free[:count]
+    position = 0
+    while position < len(queue):
+        job = queue[position]
+        position += 1
+        planned[job] = earliest(level, count, now, jobs.size[job], jobs.limit[job])
+        count = take(level, count, planned[job], planned[job] + jobs.limit[job], jobs.size[job])
+        if planned[job] > now:
+            break
+    rest = queue[position:]
+    for job in rest:
+        planned[job] = FOREVER
+    if policy == FCFS:
+        return
+    if policy == EASY_SJBF:
+        rest = rest[np.argsort(jobs.limit[rest], kind="mergesort")]
+    free = level.free[segment(level, count, now)]
+    for job in rest:
+        if jobs.size[job] <= free and earliest(level, count, now, jobs.size[job], jobs.limit[job]) == now:
+            planned[job] = now
+            count = take(level, count, now, now + jobs.limit[job], jobs.size[job])
+            free -= jobs.size[job]
+
+
+@compiled
+def replay_head(jobs: Jobs, procs: int, policy: int, watched: int, story: list[tuple[int, int, int]]) -> Replay:
+    """Replay with FCFS, EASY or EASY-SJBF."""
+    replay = begin(jobs, procs)
+    while True:
+        now = next_time(replay)
+        if now == FOREVER:
+            return replay
+        advance(replay, now)
+        replay.counts[BOOKED] = 1
+        if watched >= 0 or some_may_start(replay):
+            plan_head(replay, now, policy)
+            start_planned(replay, now, watched, story)
+
+
+@compiled
+def book_new(replay: Replay, now: int, before: int) -> None:
+    """Give those that have just come their earliest start beside all that is booked."""
+    jobs, counts = replay.jobs, replay.counts
+    for position in range(before, counts[WAITING]):
+        job = replay.queue[position]
+        start = earliest(replay.booked, counts[BOOKED], now, jobs.size[job], jobs.limit[job])
+        replay.planned[job] = start
+        counts[BOOKED] = take(replay.booked, counts[BOOKED], start, start + jobs.limit[job], jobs.size[job])
+
+
+@compiled
+def move_forward(replay: Replay, now: int, job: int, at_once: bool) -> None:
+    """Book a job anew at its earliest start, which is not after the one that it has; ``at_once``: only if that is now."""
+    jobs, counts, planned = replay.jobs, replay.counts, replay.planned
+    size, limit = jobs.size[job], jobs.limit[job]
+    counts[BOOKED] = take(replay.booked, counts[BOOKED], planned[job], planned[job] + limit, -size)
+    start = earliest(replay.booked, counts[BOOKED], now, size, limit)
+    if start < planned[job] and (start == now or not at_once):
+        planned[job] = start
+    counts[BOOKED] = take(replay.booked, counts[BOOKED], planned[job], planned[job] + limit, size)
+
+
+@compiled
+def replay_conservative(jobs: Jobs, procs: int, watched: int, story: list[tuple[int, int, int]]) -> Replay:
+    """Replay with conservative backfill: each job has a start booked from its submission on, which moves forward when
+    capacity comes back, the earliest job first, and never backward."""
+    replay = begin(jobs, procs)
+    while True:
+        now = next_time(replay)
+        if now == FOREVER:
+            return replay
+        free = replay.counts[FREE]
+        before = advance(replay, now)
+        if replay.counts[FREE] > free:
+            for position in range(before):
+                if replay.planned[replay.queue[position]] > now:
+                    move_forward(replay, now, replay.queue[position], False)
+        book_new(replay, now, before)
+        start_planned(replay, now, watched, story)

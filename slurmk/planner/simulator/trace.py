@@ -1,0 +1,273 @@
+"""Recorded workloads as values: the Standard Workload Format, and what ``sacct -P`` prints of a real site.
+
+The rules are those that published comparisons use: a job's size is what it asked for, else what it got; a job without
+run time, limit or size, or larger than the machine, is left out; one that ran longer than its limit counts as ended there;
+jobs arrive in the order of submission, equal ones in the order of the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+import numpy as np
+
+from slurmk.planner.snapshot import IntArray
+
+YEAR = 365 * 86400
+"""Seconds that stand for "no limit"."""
+
+
+class TraceError(ValueError):
+    """What is wrong with a trace, with the line's number where one is to blame."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One recorded job; times in seconds, -1 where unknown. ``size`` counts processors, ``nodes`` nodes."""
+
+    number: str
+    submit: int
+    run: int
+    limit: int
+    size: int
+    nodes: int = -1
+    user: str = ""
+    start: int = -1  # on the recorded machine
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What a trace says of its machine; 0 where it says nothing."""
+
+    processors: int = 0
+    nodes: int = 0
+    start: int = 0  # Unix time that submission times count from
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """Jobs as columns, in the order in which they arrive; ``procs`` is the size of the machine in the unit of ``size``."""
+
+    numbers: tuple[str, ...]
+    submit: IntArray
+    size: IntArray
+    run: IntArray  # at most ``limit``
+    limit: IntArray
+    user: IntArray  # equal for jobs of one user
+    procs: int
+    origin: int = 0  # what was taken from all submission times, so that they begin near 0
+
+    def __len__(self) -> int:
+        return len(self.submit)
+
+
+def records_of(lines: Iterable[str]) -> tuple[list[Record], Machine]:
+    """All records of a text in either form; which one it is, its first line shows.
+
+    Raises TraceError where a line is neither a job nor a comment.
+    """
+    numbered = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
+    first = next(numbered, None)
+    if first is None:
+        raise TraceError("the file is empty")
+    rest = _chain(first, numbered)
+    return _sacct(rest) if "|" in first[1] else _swf(rest)
+
+
+def _chain(first: tuple[int, str], rest: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    yield first
+    yield from rest
+
+
+def trace_of(
+    records: Iterable[Record], machine: Machine, *, procs: int | None = None, nodes: int | None = None, jobs: int | None = None
+) -> Trace:
+    """The jobs that the rules keep. ``procs`` or ``nodes`` is the machine's size in place of what the trace says; with
+    ``nodes``, sizes are counted in nodes. ``jobs``: only the first so many.
+
+    Raises TraceError when the machine's size is unknown or no job is left.
+    """
+    wanted = list(records)
+    if nodes is not None:
+        wanted = [replace(record, size=_nodes(record, machine)) for record in wanted]
+    size = nodes or procs or machine.processors or machine.nodes or _largest_use(wanted)
+    if size <= 0:
+        raise TraceError("nothing says how large the machine is: name --procs P or --nodes N")
+    kept = [record for record in wanted if _counts(record, size)]
+    kept.sort(key=lambda record: record.submit)
+    kept = kept[:jobs]
+    if not kept:
+        raise TraceError("no job of it ran, had a limit and fits the machine")
+    users: dict[str, int] = {}
+    first = kept[0].submit if kept[0].submit > YEAR * 20 else 0
+    return Trace(
+        numbers=tuple(record.number for record in kept),
+        submit=_column(record.submit - first for record in kept),
+        size=_column(record.size for record in kept),
+        run=_column(min(record.run, record.limit) for record in kept),
+        limit=_column(record.limit for record in kept),
+        user=_column(users.setdefault(record.user, len(users)) for record in kept),
+        procs=size,
+        origin=first,
+    )
+
+
+def _column(values: Iterable[int]) -> IntArray:
+    return np.fromiter(values, dtype=np.int64)
+
+
+def _counts(record: Record, size: int) -> bool:
+    return 0 < record.size <= size and record.run > 0 and record.limit > 0 and record.submit >= 0
+
+
+def _nodes(record: Record, machine: Machine) -> int:
+    if record.nodes > 0:
+        return record.nodes
+    if machine.nodes and machine.processors > machine.nodes:
+        return -(-record.size * machine.nodes // machine.processors)
+    return record.size
+
+
+def _largest_use(records: list[Record]) -> int:
+    """The most that was in use at one moment by what the records say themselves."""
+    changes: list[tuple[int, int]] = []
+    for record in records:
+        if record.start >= 0 and record.run > 0 and record.size > 0:
+            changes += [(record.start, record.size), (record.start + record.run, -record.size)]
+    most = used = 0
+    for _, change in sorted(changes):
+        used += change
+        most = max(most, used)
+    return most
+
+
+# ----------------------------------------------------------------------------------------- standard workload format
+
+
+def _swf(lines: Iterable[tuple[int, str]]) -> tuple[list[Record], Machine]:
+    header: dict[str, int] = {}
+    records = []
+    for number, line in lines:
+        if line.lstrip().startswith(";"):
+            name, _, value = line.lstrip("; \t").partition(":")
+            if value.split() and value.split()[0].isdigit():
+                header[name.strip()] = int(value.split()[0])
+            continue
+        records.append(_swf_record(number, line.split()))
+    return records, Machine(header.get("MaxProcs", 0), header.get("MaxNodes", 0), header.get("UnixStartTime", 0))
+
+
+def _swf_record(number: int, fields: list[str]) -> Record:
+    try:
+        values = [int(float(text)) for text in fields[:18]]
+    except (ValueError, OverflowError):
+        raise TraceError(f"line {number}: a field that is no number") from None
+    if len(values) < 9:
+        raise TraceError(f"line {number}: {len(values)} fields where a job has 18")
+    if max(map(abs, values)) > 1 << 40:
+        raise TraceError(f"line {number}: a number that is out of range")
+    size = values[7] if values[7] > 0 else values[4]
+    user = str(values[11]) if len(values) > 11 and values[11] >= 0 else ""
+    start = values[1] + values[2] if values[2] >= 0 else -1
+    return Record(fields[0], values[1], values[3], values[8], size, user=user, start=start)
+
+
+# ----------------------------------------------------------------------------------------- sacct
+
+
+def _sacct(lines: Iterable[tuple[int, str]]) -> tuple[list[Record], Machine]:
+    lines = iter(lines)
+    names = [name.strip().lower() for name in next(lines)[1].rstrip("\n").split("|")]
+    for name, others in _SACCT_NEEDED.items():
+        if not any(other.lower() in names for other in others):
+            raise TraceError(f"line 1: no field for {name}; sacct -P --format must have one of {', '.join(others)}")
+    records = []
+    for number, line in lines:
+        values = line.rstrip("\n").split("|")
+        if len(values) < len(names):
+            raise TraceError(f"line {number}: {len(values)} fields where the first line names {len(names)}")
+        fields = dict(zip(names, values, strict=False))
+        if "." not in fields.get("jobid", ""):
+            records.append(_sacct_record(number, fields))
+    return records, Machine()
+
+
+_SACCT_NEEDED = {
+    "the submission": ("Submit",),
+    "the run time": ("ElapsedRaw", "Elapsed", "End"),
+    "the limit": ("TimelimitRaw", "Timelimit"),
+    "the size": ("ReqCPUS", "NCPUS", "AllocCPUS", "ReqNodes", "NNodes", "AllocNodes"),
+}
+"""What a replay needs, and the fields of sacct that say it, the best one first."""
+
+_NO_TIME = ("", "Unknown", "None", "N/A")
+
+
+def _sacct_record(number: int, fields: dict[str, str]) -> Record:
+    start, end = _moment(number, fields.get("start", "")), _moment(number, fields.get("end", ""))
+    if fields.get("elapsedraw"):
+        run = _whole(number, fields["elapsedraw"])
+    elif fields.get("elapsed"):
+        run = _duration(number, fields["elapsed"])
+    else:
+        run = end - start if start >= 0 and end >= 0 else -1
+    raw = fields.get("timelimitraw", "")
+    limit = 60 * int(raw) if raw.isdigit() and len(raw) < 12 else _duration(number, fields.get("timelimit", "") or raw)
+    nodes = _first_count(number, fields, "reqnodes", "nnodes", "allocnodes")
+    size = _first_count(number, fields, "reqcpus", "ncpus", "alloccpus")
+    return Record(
+        number=fields.get("jobid", str(number)),
+        submit=_moment(number, fields.get("submit", "")),
+        run=run,
+        limit=limit,
+        size=size if size > 0 else nodes,
+        nodes=nodes,
+        user=fields.get("user", ""),
+        start=start,
+    )
+
+
+_MULTIPLES = {"K": 1 << 10, "M": 1 << 20}
+
+
+def _first_count(number: int, fields: dict[str, str], *names: str) -> int:
+    counts = (_whole(number, fields[name]) for name in names if fields.get(name))
+    return next((count for count in counts if count > 0), -1)
+
+
+def _whole(number: int, text: str) -> int:
+    """A count; sacct writes 49152 as ``48K``."""
+    factor = _MULTIPLES.get(text[-1:].upper(), 1)
+    digits = text[:-1] if factor > 1 else text
+    if not digits.isdigit() or len(digits) > 12:
+        raise TraceError(f"line {number}: {text!r} is no whole number")
+    return int(digits) * factor
+
+
+def _moment(number: int, text: str) -> int:
+    if text in _NO_TIME:
+        return -1
+    if text.isdigit() and len(text) <= 12:
+        return int(text)
+    try:
+        return int(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp())
+    except ValueError:
+        raise TraceError(f"line {number}: {text!r} is no time") from None
+
+
+def _duration(number: int, text: str) -> int:
+    """``[days-]hours:minutes:seconds`` or ``minutes:seconds``, as sacct prints; without any limit a year."""
+    if text.upper() in ("UNLIMITED", "PARTITION_LIMIT"):
+        return YEAR
+    if text in _NO_TIME:
+        return -1
+    days, _, clock = text.rpartition("-")
+    parts = clock.partition(".")[0].split(":")
+    if not all(part.isdigit() and len(part) < 10 for part in (*parts, days or "0")) or len(parts) > 3:
+        raise TraceError(f"line {number}: {text!r} is no duration")
+    seconds = 0
+    for part in parts:
+        seconds = seconds * 60 + int(part)
+    return int(days or 0) * 86400 + seconds
