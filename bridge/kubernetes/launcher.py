@@ -696,7 +696,7 @@ class KubernetesLauncher:
             except ApiError as error:
                 if error.not_found:
                     gone.append(reference)
-        return [*there, *await self._kueue_workloads(presence)], gone
+        return [*await self._kueue_workloads(presence), *there], gone  # Kueue knows why it had the others suspended
 
     async def _kueue_workloads(self, presence: Presence) -> list[Manifest]:
         """Kueue's view of an attempt, where its partition has queues of Kueue's."""
