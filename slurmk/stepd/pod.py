@@ -147,7 +147,6 @@ def adapted(job: Mapping[str, Any], place: Mapping[str, Any], environ: Mapping[s
         environment=dict(submitted, **image) if brought else dict(image, **submitted),
         listen=place["address"],
         advertise=place["address"],
-        place="pod",
         commands=os.path.join(run, "bin"),
         variables=dict(job.get("variables", {}), **variables(place)),
     )

@@ -141,6 +141,18 @@ scancel -s USR2 $SLURM_JOB_ID
     cluster.ok(f"scancel {mine}")
 
 
+def test_files_and_listeners_of_several_pods(cluster: Cluster) -> None:
+    """Each pod has a file system of its own."""
+    body = "echo payload >/tmp/p; sbcast /tmp/p /tmp/q; srun -l cat /tmp/q"
+    state, lines = batch(cluster, "-N 2 -n 2", body, user=USER)
+    assert (state, sorted(lines)) == ("COMPLETED", ["0: payload", "1: payload"])
+    job = cluster.submit("-N 2 -n 2 --wrap 'srun -l sh -c \"sleep 4; hostname\"'")
+    wait_for(lambda: cluster.ok(f"squeue -h -s -j {job} -o %i | grep -c '\\.0$' || true") == "1")
+    first, second = cluster.ok(f"scontrol show hostnames {cluster.field(job, 'NodeList')}").split()
+    attached = cluster.ok(f"sattach -l {job}.0")
+    assert sorted(attached.splitlines()) == [f"0: {first}", f"1: {second}"]
+
+
 def test_a_job_cancels_itself(cluster: Cluster) -> None:
     job = cluster.submit("--wrap 'scancel $SLURM_JOB_ID; sleep 60'", user=USER)
     assert cluster.wait_end(job) == "CANCELLED"
