@@ -17,6 +17,7 @@ from fake_kubernetes import FakeKubernetes, fake_kubernetes, status
 from rendering import FILES, SITE, job, share
 
 from bridge.kubernetes import launcher as module
+from bridge.kubernetes import removal
 from bridge.kubernetes.cluster import Cluster
 from bridge.kubernetes.gres import NO_SLICES
 from bridge.kubernetes.launcher import KubernetesLauncher
@@ -139,6 +140,7 @@ async def story(folder: Path, **pods: Any) -> AsyncIterator[Story]:
 def no_programs(monkeypatch: pytest.MonkeyPatch) -> None:
     """srun's local part is not needed here."""
     monkeypatch.setattr(KubernetesLauncher, "_install", lambda self: None)
+    monkeypatch.setattr(removal, "COLLECT_SECONDS", 0.05)
 
 
 @in_a_loop
@@ -582,7 +584,8 @@ async def test_finished_workloads_stay_as_long_as_the_site_says(tmp_path: Path) 
 
 
 @in_a_loop
-async def test_many_are_removed_together(tmp_path: Path) -> None:
+async def test_many_are_removed_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(removal, "COLLECT_SECONDS", 0.5)
     async with story(tmp_path) as it:
         await it.begin()
         many = [replace(RUNNING, job_id=number) for number in range(1, 21)]
