@@ -83,6 +83,8 @@ class JobRow:
     admin_comment: str
     system_comment: str
     extra: str
+    reservation: str
+    reservation_id: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +193,8 @@ def job_row(job: Job, db_index: int, requested: Requested, association_id: int, 
         admin_comment=text(job.admin_comment),
         system_comment=text(job.system_comment),
         extra=text(request.extra),
+        reservation=job.allocation.reservation if job.allocation else "",
+        reservation_id=job.allocation.reservation_number if job.allocation else 0,
     )
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 
-HEAD = "0001"
+HEAD = "0002"
 """The newest migration. Named here so that a database that has it already opens without Alembic, which takes long to load."""
 
 

@@ -28,11 +28,22 @@ from accounting.errors import StoreError as StoreError
 from accounting.queries import JobQuery, JobRecord, find_jobs
 from accounting.rows import JOB_COLUMNS, STEP_COLUMNS, job_row, job_values, step_row, step_values
 from accounting.schema import upgrade
-from slurmk.core.effects import Effect, ForgetJob, SaveCounter, SaveJob, SaveNode, SavePartition, SaveStep
+from slurmk.core.effects import (
+    Effect,
+    ForgetJob,
+    ForgetReservation,
+    SaveCounter,
+    SaveJob,
+    SaveNode,
+    SavePartition,
+    SaveReservation,
+    SaveStep,
+)
 from slurmk.model import serial
 from slurmk.model.job import Job, JobFiles
 from slurmk.model.node import Node, Partition
 from slurmk.model.requested import Requests
+from slurmk.model.reservation import Reservation
 from slurmk.model.site import Site
 from slurmk.model.states import Reason
 
@@ -52,6 +63,8 @@ class Recovered:
     nodes: tuple[Node, ...]
     partitions: tuple[Partition, ...]
     next_job_id: int | None
+    reservations: tuple[Reservation, ...] = ()
+    last_reservation: int = 0
 
 
 @dataclass(slots=True)
@@ -258,6 +271,7 @@ class _Statements:
         self.live = self._upsert(tables.LiveJobTable)
         self.node = self._upsert(tables.NodeStateTable)
         self.partition = self._upsert(tables.PartitionStateTable)
+        self.reservation = self._upsert(tables.ReservationStateTable)
         self.counter = self._upsert(tables.CounterTable)
         self.association = self._upsert(tables.AssociationTable)
         self.qos = self._upsert(tables.QosTable)
@@ -300,6 +314,8 @@ class _Batch:
         self._files: list[Row] = []
         self._nodes: dict[str, Row] = {}
         self._partitions: dict[str, Row] = {}
+        self._reservations: dict[str, Row] = {}
+        self._gone_reservations: dict[str, None] = {}
         self._counters: dict[str, Row] = {}
 
     def __bool__(self) -> bool:
@@ -312,6 +328,8 @@ class _Batch:
             or self._counters
             or self._nodes
             or self._partitions
+            or self._reservations
+            or self._gone_reservations
         )
 
     def _present(self, job_id: int, restart: int) -> tuple[int, int, str] | None:
@@ -350,6 +368,17 @@ class _Batch:
 
     def add_partition(self, effect: SavePartition) -> None:
         self._partitions[effect.partition.name] = (effect.partition.name, _json(effect.partition))
+
+    def add_reservation(self, effect: SaveReservation) -> None:
+        reservation = effect.reservation
+        self._gone_reservations.pop(reservation.name, None)
+        self._reservations[reservation.name] = (reservation.name, _json(reservation))
+        number = max(self._counters.get(_RESERVATIONS, ("", 0))[1], reservation.number)
+        self._counters[_RESERVATIONS] = (_RESERVATIONS, number)
+
+    def forget_reservation(self, effect: ForgetReservation) -> None:
+        self._reservations.pop(effect.name, None)
+        self._gone_reservations[effect.name] = None
 
     def add_counter(self, effect: SaveCounter) -> None:
         self._counters["next_job_id"] = ("next_job_id", effect.next_job_id)
@@ -401,11 +430,14 @@ class _Batch:
             (statements.counter, list(self._counters.values())),
             (statements.node, list(self._nodes.values())),
             (statements.partition, list(self._partitions.values())),
+            (statements.reservation, list(self._reservations.values())),
         ):
             if len(rows) == 1:
                 cursor.execute(statement, rows[0])
             elif rows:
                 cursor.executemany(statement, rows)
+        for name in self._gone_reservations:
+            cursor.execute(statements.sql("DELETE FROM reservation_state WHERE name = ?"), (name,))
         for effect in self._late_steps:
             self._write_late_step(cursor, statements, effect)
         if self.forgotten:
@@ -447,12 +479,17 @@ _FILE_ENDS: dict[tuple[bool, bool], str] = {
 }
 """What becomes of a job's files when it is forgotten, by whether its script and its environment are kept."""
 
+_RESERVATIONS = "last_reservation"
+"""Name of the counter of reservations."""
+
 _ADDERS: dict[type, Callable[[_Batch, Any], None]] = {
     SaveJob: _Batch.add_job,
     SaveStep: _Batch.add_step,
     ForgetJob: _Batch.forget,
     SaveNode: _Batch.add_node,
     SavePartition: _Batch.add_partition,
+    SaveReservation: _Batch.add_reservation,
+    ForgetReservation: _Batch.forget_reservation,
     SaveCounter: _Batch.add_counter,
 }
 
@@ -492,6 +529,8 @@ def _load(connection: Connection) -> Recovered:
         nodes=records(Node, "SELECT record FROM node_state ORDER BY name"),
         partitions=records(Partition, "SELECT record FROM partition_state ORDER BY name"),
         next_job_id=connection.exec_driver_sql("SELECT value FROM counter WHERE name = 'next_job_id'").scalar(),
+        reservations=records(Reservation, "SELECT record FROM reservation_state ORDER BY name"),
+        last_reservation=connection.exec_driver_sql(f"SELECT value FROM counter WHERE name = '{_RESERVATIONS}'").scalar() or 0,
     )
 
 

@@ -138,6 +138,8 @@ class JobTable(SQLModel, table=True):
     admin_comment: str = _text()
     system_comment: str = _text()
     extra: str = _text()
+    reservation: str = _text(server_default="")
+    reservation_id: int = _number(server_default="0")  # 0: of none
 
 
 class StepTable(SQLModel, table=True):
@@ -208,8 +210,16 @@ class PartitionStateTable(SQLModel, table=True):
     record: str = _text()
 
 
+class ReservationStateTable(SQLModel, table=True):
+    """Reservations."""
+
+    __tablename__ = "reservation_state"
+    name: str = Field(sa_column=Column(Text, primary_key=True))
+    record: str = _text()
+
+
 class CounterTable(SQLModel, table=True):
-    """Numbers that go up: the next job id."""
+    """Numbers that go up: the next job id, the number of the last reservation."""
 
     __tablename__ = "counter"
     name: str = Field(sa_column=Column(Text, primary_key=True))

@@ -641,8 +641,8 @@ FIELDS: tuple[OutputField, ...] = (
     OutputField("ReqMem", 10, Line.memory_requested),
     _both("ReqNodes", 8, Line.nodes_requested),
     OutputField("ReqTRES", 10, Line.tres_requested),
-    _constant("Reservation", 20),
-    _constant("ReservationId", 8),
+    _column("Reservation", 20, "reservation"),
+    OutputField("ReservationId", 8, lambda line: str(line.job.reservation_id or "")),
     _column("ReqReservation", 20, "reservation_requested"),
     _column("Restarts", 8, "restart_count"),
     OutputField("SegmentSize", 11, lambda line: str(line.job.segment_size or "")),
@@ -687,7 +687,6 @@ FIELDS: tuple[OutputField, ...] = (
 
 _FREQUENCY = "as without a request: frequencies of CPUs are not set"
 _ENERGY = "0: energy is not measured"
-_RESERVATION = "nothing: there are no reservations"
 WITHOUT_DATA: dict[str, str] = {
     "avecpufreq": "0: frequencies of CPUs are not measured",
     "blockid": "nothing: of machines that are gone",
@@ -697,8 +696,6 @@ WITHOUT_DATA: dict[str, str] = {
     "reqcpufreqgov": _FREQUENCY,
     "reqcpufreqmax": _FREQUENCY,
     "reqcpufreqmin": _FREQUENCY,
-    "reservation": _RESERVATION,
-    "reservationid": _RESERVATION,
     "wckeyid": "0: wckeys have no number",
 }
 """Fields that print what Slurm prints without data, by name, and why."""

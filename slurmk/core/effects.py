@@ -10,6 +10,7 @@ from slurmk.core.errors import SlurmError
 from slurmk.core.events import KillFlag
 from slurmk.model.job import Job, Step
 from slurmk.model.node import Node, Partition
+from slurmk.model.reservation import Reservation
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,18 @@ class SaveNode:
 @dataclass(frozen=True, slots=True)
 class SavePartition:
     partition: Partition
+
+
+@dataclass(frozen=True, slots=True)
+class SaveReservation:
+    reservation: Reservation
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetReservation:
+    """The reservation was deleted, or is over."""
+
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +134,13 @@ class CordonNode:
 class Accepted:
     """The event was done. For a submission ``job_ids`` are the new jobs; for others, the jobs acted on.
 
-    ``notices`` are lines the caller is told although the request was accepted.
+    ``notices`` are lines the caller is told although the request was accepted. ``name`` is that of what was made or
+    changed where it is no job.
     """
 
     job_ids: tuple[int, ...] = ()
     notices: tuple[str, ...] = ()
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +159,8 @@ Effect: TypeAlias = (
     | ForgetJob
     | SaveNode
     | SavePartition
+    | SaveReservation
+    | ForgetReservation
     | SaveCounter
     | WakePlanner
     | WakeAt

@@ -97,6 +97,7 @@ class Errno(IntEnum):
     INVALID_MCS_LABEL = 2099
     PARTITION_DOWN = 2101
     DUPLICATE_GRES = 2102
+    RESERVATION_ALREADY_STARTED = 2104
     SUBMISSIONS_DISABLED = 2105
     NOT_HET_JOB = 2106
     NOT_HET_JOB_LEADER = 2107
@@ -117,6 +118,8 @@ class Errno(IntEnum):
     INVALID_TIME_MIN_LIMIT = 2124
     DEFER = 2125
     ENVIRONMENT_MISSING = 2127
+    RESERVATION_NOT_SKIPABLE = 2128
+    RESERVATION_USER_GROUP = 2129
     PARTITION_ASSOCIATION = 2130
     BAD_THREAD_PER_CORE = 2132
     INVALID_PREFER = 2133
@@ -163,9 +166,11 @@ class Errno(IntEnum):
     STEP_QUEUED = 2188
     INVALID_EXTERNAL_JOB = 2189
     FILE_UNREADABLE = 2190
+    INVALID_ACCOUNTING_FREQUENCY = 4003
 
 
 MESSAGES: dict[Errno, str] = {
+    Errno.INVALID_ACCOUNTING_FREQUENCY: "Invalid accounting frequency requested",
     Errno.INVALID_PARTITION_NAME: "Invalid partition name specified",
     Errno.DEFAULT_PARTITION_NOT_SET: "No partition specified or system default partition",
     Errno.ACCESS_DENIED: "Access/permission denied",
@@ -254,6 +259,7 @@ MESSAGES: dict[Errno, str] = {
     Errno.INVALID_MCS_LABEL: "Invalid mcs_label specified",
     Errno.PARTITION_DOWN: "Partition in DOWN state",
     Errno.DUPLICATE_GRES: "Duplicate generic resource (gres) specification",
+    Errno.RESERVATION_ALREADY_STARTED: "Reservation already started",
     Errno.SUBMISSIONS_DISABLED: "System submissions disabled",
     Errno.NOT_HET_JOB: "Job not heterogeneous job",
     Errno.NOT_HET_JOB_LEADER: "Job not heterogeneous job leader",
@@ -274,6 +280,8 @@ MESSAGES: dict[Errno, str] = {
     Errno.INVALID_TIME_MIN_LIMIT: "Invalid time-min specification (exceeds job's time or other limits)",
     Errno.DEFER: "Immediate execution impossible. Individual job submission scheduling attempts deferred",
     Errno.ENVIRONMENT_MISSING: "Environment is missing in job",
+    Errno.RESERVATION_NOT_SKIPABLE: "Reservation given is not skipable, try deleting instead",
+    Errno.RESERVATION_USER_GROUP: "Reservations can't have users and groups specified, only one or the other",
     Errno.PARTITION_ASSOCIATION: "Multiple partition job request not supported when a partition is set in the association",
     Errno.BAD_THREAD_PER_CORE: "Cannot request more threads per core than the job allocation",
     Errno.INVALID_PREFER: "Invalid preferred feature specification",

@@ -13,6 +13,7 @@ from typing import TypeAlias
 from slurmk.model.job import Credentials, JobRequest, Step, Usage
 from slurmk.model.node import Node
 from slurmk.model.quotas import Quota
+from slurmk.model.reservation import ReservationRequest
 from slurmk.model.site import Site
 from slurmk.planner.snapshot import Plan
 
@@ -148,6 +149,33 @@ class UpdatePartition:
     caller: Caller
     name: str
     changes: tuple[tuple[str, object], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CreateReservation:
+    """scontrol create reservation. Answered with Accepted, whose name is the reservation's name."""
+
+    time: float
+    caller: Caller
+    request: ReservationRequest
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateReservation:
+    """scontrol update ReservationName=…."""
+
+    time: float
+    caller: Caller
+    request: ReservationRequest
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteReservation:
+    """scontrol delete ReservationName=…."""
+
+    time: float
+    caller: Caller
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,6 +339,9 @@ Event: TypeAlias = (
     | UpdateJob
     | UpdateNode
     | UpdatePartition
+    | CreateReservation
+    | UpdateReservation
+    | DeleteReservation
     | Planned
     | JobStarted
     | LaunchFailed

@@ -11,13 +11,26 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from slurmk.core import dependencies, nodes, planning, quotas, selection, transitions, updates
+from slurmk.core import (
+    dependencies,
+    nodes,
+    planning,
+    quotas,
+    reservation_times,
+    reservation_use,
+    reservations,
+    selection,
+    transitions,
+    updates,
+)
 from slurmk.core.effects import Accepted, Effect, Refused
 from slurmk.core.endings import end, finish_pending, forget_old
 from slurmk.core.errors import SlurmError
 from slurmk.core.events import (
     BatchEnded,
     Caller,
+    CreateReservation,
+    DeleteReservation,
     Event,
     Hold,
     JobSelection,
@@ -41,6 +54,7 @@ from slurmk.core.events import (
     UpdateJob,
     UpdateNode,
     UpdatePartition,
+    UpdateReservation,
     Withdrawn,
 )
 from slurmk.core.kills import kill, may_change
@@ -52,8 +66,9 @@ from slurmk.model.job import Job
 from slurmk.model.node import Node, Partition
 from slurmk.model.node_states import Condition
 from slurmk.model.quotas import Quota
+from slurmk.model.reservation import Reservation
 from slurmk.model.site import Site
-from slurmk.model.states import JobState, Reason
+from slurmk.model.states import JobState, NodeFlag, Reason
 from slurmk.planner.build import SnapshotCache, Waiting, build_snapshot, pending_row
 from slurmk.planner.snapshot import Outlook, PendingRow, Snapshot
 
@@ -90,7 +105,13 @@ class Machine:
         return turn.result()
 
     def restore(
-        self, jobs: Iterable[Job], nodes: Iterable[Node], partitions: Iterable[Partition], next_job_id: int
+        self,
+        jobs: Iterable[Job],
+        nodes: Iterable[Node],
+        partitions: Iterable[Partition],
+        next_job_id: int,
+        reservations_kept: Iterable[Reservation] = (),
+        last_reservation: int = 0,
     ) -> list[Effect]:
         """Take up what an earlier controller had saved. Jobs stay what they were: running ones go on running.
 
@@ -99,6 +120,7 @@ class Machine:
         """
         state = self._state
         restore_nodes(state, nodes, partitions)
+        reservation_times.restore(state, reservations_kept, last_reservation)
         latest = 0.0
         for job in jobs:
             state.put(job)
@@ -110,6 +132,8 @@ class Machine:
         while turn.noted:
             dependencies.changed(turn, turn.noted.pop(0))
         turn.wake_planner()
+        if state.reservations:
+            turn.wake_at(turn.now, 0)
         return turn.result()
 
     # ---------------------------------------------------------------- views
@@ -136,6 +160,15 @@ class Machine:
     def quotas(self) -> tuple[Quota, ...]:
         """The quotas that jobs are held to."""
         return self._state.quotas
+
+    @property
+    def reservations(self) -> Mapping[str, Reservation]:
+        """Every reservation by its name, in the order in which they were made."""
+        return MappingProxyType(self._state.reservations)
+
+    def node_reservation(self, name: str) -> tuple[NodeFlag, str]:
+        """What an active reservation makes of a node, RESERVED or also MAINT, and its name; nothing and "" without one."""
+        return self._state.reserved.get(name, (NodeFlag.NONE, ""))
 
     @property
     def outlooks(self) -> Mapping[int, Outlook]:
@@ -208,6 +241,8 @@ class Machine:
             partitions=state.partitions,
             running=[state.jobs[job_id] for job_id in state.holding],
             pending=[state.waiting.get(job_id) or self._waiting(job_id) for job_id in state.pending],
+            reservations=tuple(state.reservations.values()),
+            overrun=reservation_use.overrun(state),
             quotas=state.quotas,
             cache=self._cache,
         )
@@ -218,7 +253,9 @@ class Machine:
         job = trial(Turn(self._state, self.users, event.time), event)
         if isinstance(job, Refused):
             return job
-        return self.snapshot(event.time), pending_row(job, self._state.partitions, self._state.site)
+        usable, optional = reservation_use.usable(self._state, self.users, job)
+        row = pending_row(job, self._state.partitions, self._state.site)
+        return self.snapshot(event.time), replace(row, reservations=usable, reservation_optional=optional)
 
     def _waiting(self, job_id: int) -> Waiting:
         state = self._state
@@ -230,7 +267,8 @@ class Machine:
         else:
             held = Reason.NONE
         startable = planning.room_in_array(state, job) if job.is_array and job.array_maximum_running else None
-        waiting = Waiting(job, held, startable, job.het_job_id)
+        usable, optional = reservation_use.usable(state, self.users, job)
+        waiting = Waiting(job, held, startable, job.het_job_id, usable, optional)
         state.waiting[job_id] = waiting
         return waiting
 
@@ -242,6 +280,7 @@ class Machine:
             job = state.jobs.get(job_id)
             if job is not None:
                 _alarm(turn, job)
+        reservation_times.tick(turn)
         forget_old(turn)
         self._age(turn)
 
@@ -293,6 +332,9 @@ _HANDLERS: dict[type[Event], Callable[[Turn, Any], None]] = {
     UpdateJob: updates.update_job,
     UpdateNode: nodes.update_node,
     UpdatePartition: nodes.update_partition,
+    CreateReservation: reservations.create,
+    UpdateReservation: reservations.update,
+    DeleteReservation: reservations.delete,
     NodeChanged: nodes.node_changed,
     QuotasChanged: quotas.quotas_changed,
     Reconfigure: nodes.reconfigure,

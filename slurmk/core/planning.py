@@ -16,6 +16,7 @@ from slurmk.core.effects import Launch
 from slurmk.core.endings import mail, waits_after_failure
 from slurmk.core.events import Planned
 from slurmk.core.quotas import within_quotas
+from slurmk.core.reservation_use import within_reservations
 from slurmk.core.state import NodeUsage, Phase, State, Turn, limit_end, phase_of
 from slurmk.model.job import Allocation, Job, NodeShare
 from slurmk.model.node import Node, Partition
@@ -38,7 +39,7 @@ def planned(turn: Turn, event: Planned) -> None:
             continue
         if job.het_job_id:
             fitted &= _start_together(turn, together.pop(job.het_job_id, []))
-        elif fits(state, job, start.allocation):
+        elif fits(state, job, start.allocation, turn.now):
             begin(turn, job, start)
         else:
             fitted = False
@@ -77,10 +78,12 @@ def room_in_array(state: State, job: Job) -> int:
 # --------------------------------------------------------------------------------------------- still possible?
 
 
-def fits(state: State, job: Job, allocation: Allocation) -> bool:
+def fits(state: State, job: Job, allocation: Allocation, now: int) -> bool:
     """True when every share of the allocation is free on an available node of an open partition."""
     partition = state.partitions.get(allocation.partition)
     if partition is None or partition.state != "UP" or not allocation.shares or allocation.partition not in job.partitions:
+        return False
+    if not within_reservations(state, job, allocation, now):
         return False
     if len(set(allocation.nodes)) != len(allocation.shares) or not within_quotas(state, ((job, allocation),)):
         return False
@@ -194,7 +197,7 @@ def _start_together(turn: Turn, starts: list[Start]) -> bool:
     waiting = {member for member in state.by_het.get(het, ()) if not state.jobs[member].state.finished}
     jobs = {start.job_id: state.jobs[start.job_id] for start in starts}
     ready = jobs.keys() == waiting and all(may_start(turn, job) for job in jobs.values())
-    if not ready or not all(fits(state, jobs[start.job_id], start.allocation) for start in starts):
+    if not ready or not all(fits(state, jobs[start.job_id], start.allocation, turn.now) for start in starts):
         return False
     if not _disjoint(starts, state) or not within_quotas(state, [(jobs[start.job_id], start.allocation) for start in starts]):
         return False

@@ -16,8 +16,9 @@ from slurmk.core.effects import Effect, SaveJob, SaveNode, SavePartition, WakeAt
 from slurmk.model.job import Job
 from slurmk.model.node import Node, Partition
 from slurmk.model.quotas import Quota
+from slurmk.model.reservation import Reservation
 from slurmk.model.site import Site
-from slurmk.model.states import NO_VALUE, JobFlag, JobState, Reason
+from slurmk.model.states import NO_VALUE, JobFlag, JobState, NodeFlag, Reason
 from slurmk.planner.build import Waiting
 from slurmk.planner.snapshot import Demand, Outlook
 
@@ -112,6 +113,10 @@ class State:
         self.total_cpus = 0
         self.largest_partition_factor = 1
         self.quotas: tuple[Quota, ...] = ()
+        self.reservations: dict[str, Reservation] = {}
+        self.last_reservation = 0  # number of the last one made
+        self.reserved: dict[str, tuple[NodeFlag, str]] = {}  # by node: flags, and the name of an active reservation
+        self.reservation_idle: dict[str, int] = {}  # since when nobody uses it, of those that are purged then
         self.quota_usage: list[list[int]] = []  # what holding jobs use of each quota's limits
         self.set_configuration(site.nodes, site.partitions)
 

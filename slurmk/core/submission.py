@@ -12,7 +12,7 @@ from grammar.arrays import parse_array
 from grammar.dependencies import Dependencies, format_dependency
 from grammar.errors import GrammarError
 from grammar.hostlist import expand
-from slurmk.core import arrays, dependencies
+from slurmk.core import arrays, dependencies, reservation_use
 from slurmk.core.demands import Refusal, demand_in, least_cpus
 from slurmk.core.effects import Accepted, Refused, SaveCounter
 from slurmk.core.errors import Errno, SlurmError
@@ -22,6 +22,7 @@ from slurmk.core.priority import HIGHEST, Directory, expected_priority, initial_
 from slurmk.core.state import State, Turn
 from slurmk.model.job import Job, JobRequest
 from slurmk.model.node import Partition
+from slurmk.model.reservation import ReservationFlag
 from slurmk.model.states import INFINITE, NO_VALUE, Reason
 from slurmk.planner.snapshot import Demand
 
@@ -75,7 +76,7 @@ class _Draft:
 
 def _draft(turn: Turn, caller: Caller, submission: Submission, component: bool) -> _Draft:
     state, request = turn.state, submission.request
-    partitions = partitions_of(state, request.partition)
+    partitions = partitions_of(state, request.partition or reserved_partition(state, request.reservation))
     for partition in partitions:
         check_access(state, turn.directory, partition, submission, caller)
     account, qos = charged_to(turn.directory, partitions, request, submission.credentials.user_name)
@@ -84,8 +85,6 @@ def _draft(turn: Turn, caller: Caller, submission: Submission, component: bool) 
     if request.constraints and unknown_features(state, request.constraints):
         raise Refusal(Errno.INVALID_FEATURE)
     check_licenses(state, request.licenses)
-    if request.reservation:
-        raise Refusal(Errno.RESERVATION_INVALID)
     demand = demand_in(state, request, partitions[0], submission.credentials.user_id)
     time_limit = time_limit_of(turn, request, partitions)
     array = _array(state, request, component)
@@ -93,7 +92,9 @@ def _draft(turn: Turn, caller: Caller, submission: Submission, component: bool) 
     if request.dependency is not None:
         text = format_dependency(wanted) if wanted else None
         request = request if text == request.dependency else replace(request, dependency=text)
+    reserved = reserved_nodes(state, request.reservation)
     if not request.hold:
+        check_reserved(reserved, demand)
         check_size(state, request, partitions, demand, submission.credentials.user_id)
     check_limits(state, request, partitions, demand, time_limit)
     begin = max(turn.now, request.begin_time or 0)
@@ -123,6 +124,7 @@ def _draft(turn: Turn, caller: Caller, submission: Submission, component: bool) 
         accrue_time=0 if later or wanted or request.hold else begin,
         admin_comment=request.admin_comment or "",
     )
+    reservation_use.check_use(state, turn.directory, job)
     return _Draft(job, demand, wanted)
 
 
@@ -189,6 +191,32 @@ def partitions_of(state: State, text: str | None) -> tuple[Partition, ...]:
             raise Refusal(Errno.INVALID_PARTITION_NAME, notices=(f"invalid partition specified: {name}",))
         found[name] = partition
     return tuple(found.values())
+
+
+def reserved_partition(state: State, reservation: str | None) -> str | None:
+    """The partition that a reservation was made in, for jobs that name none."""
+    known = state.reservations.get((reservation or "").partition(",")[0])
+    return known.partition if known is not None and known.partition else None
+
+
+def reserved_nodes(state: State, reservation: str | None) -> frozenset[str] | None:
+    """The nodes that a job in these reservations is bound to; None for no bounds."""
+    names = [name for name in (reservation or "").split(",") if name]
+    known = [state.reservations[name] for name in names if name in state.reservations]
+    free = ReservationFlag.FLEX | ReservationFlag.ANY_NODES
+    if not known or len(known) < len(names) or any(each.flags & free for each in known):
+        return None
+    return frozenset(name for each in known for name in each.nodes)
+
+
+def check_reserved(nodes: frozenset[str] | None, demand: Demand) -> None:
+    """The reservation has enough nodes, and those that are named. Raises Refusal."""
+    if nodes is None:
+        return
+    if not nodes.issuperset(demand.required_nodes):
+        raise Refusal(Errno.REQUESTED_NODE_CONFIG_UNAVAILABLE, notices=("Problem using reservation",))
+    if demand.minimum_nodes > len(nodes):
+        raise Refusal(Errno.REQUESTED_NODE_CONFIG_UNAVAILABLE)
 
 
 def check_access(state: State, directory: Directory, partition: Partition, submission: Submission, caller: Caller) -> None:

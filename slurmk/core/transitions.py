@@ -25,7 +25,7 @@ from slurmk.core.events import (
     Withdrawn,
 )
 from slurmk.core.state import Phase, Turn, phase_of
-from slurmk.model.job import BATCH_STEP, Allocation, Job, Step
+from slurmk.model.job import BATCH_STEP, Job, Step
 from slurmk.model.states import JobFlag, JobState, Reason
 
 Report: TypeAlias = (
@@ -132,7 +132,7 @@ def lose_nodes(turn: Turn, job: Job, lost: frozenset[str], *, gone: bool = True)
     names = ",".join(name for name in job.allocation.nodes if name in lost)
     left = tuple(share for share in job.allocation.shares if share.node not in lost)
     if job.request.kill_on_node_fail is False and left and job.allocation.nodes[0] not in lost:
-        turn.save(replace(job, allocation=Allocation(job.allocation.partition, left, job.allocation.whole_nodes)))
+        turn.save(replace(job, allocation=replace(job.allocation, shares=left)))
         turn.wake_planner()
         return
     for component in (job, *_other_components(turn, job)):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from grammar.dependencies import format_dependency
-from slurmk.core import dependencies, selection, submission
+from slurmk.core import dependencies, reservation_use, selection, submission
 from slurmk.core.demands import Refusal, demand_in, least_cpus
 from slurmk.core.effects import Signal, UpdateLimit
 from slurmk.core.endings import REQUEUED_HELD, again, requeue
@@ -433,9 +433,8 @@ def _licenses(change: Change, value: str) -> None:
 
 
 def _reservation(change: Change, value: str) -> None:
-    if value:
-        raise SlurmError(Errno.RESERVATION_INVALID)
-    change.request(reservation=None)
+    change.request(reservation=value or None)
+    reservation_use.check_use(change.turn.state, change.turn.directory, change.job)
 
 
 def _admin_comment(change: Change, value: str) -> None:

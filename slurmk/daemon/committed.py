@@ -8,11 +8,22 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from slurmk.core.effects import Effect, ForgetJob, SaveCounter, SaveJob, SaveNode, SavePartition, SaveStep
+from slurmk.core.effects import (
+    Effect,
+    ForgetJob,
+    ForgetReservation,
+    SaveCounter,
+    SaveJob,
+    SaveNode,
+    SavePartition,
+    SaveReservation,
+    SaveStep,
+)
 from slurmk.model.job import Job, Step
 from slurmk.model.node import Node, Partition
+from slurmk.model.reservation import Reservation
 
-SAVES = (SaveJob, SaveStep, ForgetJob, SaveNode, SavePartition, SaveCounter)
+SAVES = (SaveJob, SaveStep, ForgetJob, SaveNode, SavePartition, SaveReservation, ForgetReservation, SaveCounter)
 """The effects that the store carries out."""
 
 
@@ -20,12 +31,20 @@ class Committed:
     """What a restart would find."""
 
     def __init__(
-        self, jobs: Iterable[Job] = (), nodes: Iterable[Node] = (), partitions: Iterable[Partition] = (), next_job_id: int = 1
+        self,
+        jobs: Iterable[Job] = (),
+        nodes: Iterable[Node] = (),
+        partitions: Iterable[Partition] = (),
+        next_job_id: int = 1,
+        reservations: Iterable[Reservation] = (),
+        last_reservation: int = 0,
     ) -> None:
         self.jobs = {job.job_id: job for job in jobs}
         self.nodes = {node.name: node for node in nodes}
         self.partitions = {partition.name: partition for partition in partitions}
         self.next_job_id = next_job_id
+        self.reservations = {each.name: each for each in reservations}
+        self.last_reservation = last_reservation
 
     def follow(self, effects: Iterable[Effect]) -> None:
         """Take over what a successful commit saved."""
@@ -41,6 +60,11 @@ class Committed:
                     self.nodes[node.name] = node
                 case SavePartition(partition=partition):
                     self.partitions[partition.name] = partition
+                case SaveReservation(reservation=reservation):
+                    self.reservations[reservation.name] = reservation
+                    self.last_reservation = max(self.last_reservation, reservation.number)
+                case ForgetReservation(name=name):
+                    self.reservations.pop(name, None)
                 case SaveCounter(next_job_id=next_job_id):
                     self.next_job_id = next_job_id
                 case _:

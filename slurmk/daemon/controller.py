@@ -258,7 +258,14 @@ class Daemon:
         most = _raise_file_limit() - SPARE_FILES
         recovered = self._store.load()
         next_job_id = recovered.next_job_id or self._site.first_job_id
-        committed = Committed(recovered.jobs, recovered.nodes, recovered.partitions, next_job_id)
+        committed = Committed(
+            recovered.jobs,
+            recovered.nodes,
+            recovered.partitions,
+            next_job_id,
+            recovered.reservations,
+            recovered.last_reservation,
+        )
         self.timers = Timers(loop, lambda: self.engine.report(Tick(self.now())))
         self.planning = Planning(self._snapshot, self._take_plan)
         self.planning.timed = lambda seconds, length, full: self.statistics.planned(self.now(), seconds, length, full=full)
@@ -390,7 +397,12 @@ class Daemon:
     def _build(self, committed: Committed) -> tuple[Machine, list[Effect]]:
         machine = Machine(self._site, users=self._queues.directory() if self._queues is not None else None)
         effects = machine.restore(
-            committed.jobs.values(), committed.nodes.values(), committed.partitions.values(), committed.next_job_id
+            committed.jobs.values(),
+            committed.nodes.values(),
+            committed.partitions.values(),
+            committed.next_job_id,
+            committed.reservations.values(),
+            committed.last_reservation,
         )
         for node in self._seen.values():
             effects += machine.handle(NodeChanged(self.now(), node))

@@ -188,6 +188,8 @@ class Allocation:
     partition: str
     shares: tuple[NodeShare, ...]
     whole_nodes: bool = False
+    reservation: str = ""  # that it runs in
+    reservation_number: int = 0
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -334,6 +336,11 @@ class Job:
     def partition(self) -> str:
         """The partition it runs in, else those it may run in, comma-separated."""
         return self.allocation.partition if self.allocation else ",".join(self.partitions)
+
+    @property
+    def reservation(self) -> str:
+        """The reservation it runs in, else those it asks for, comma-separated; "" for none."""
+        return (self.allocation.reservation if self.allocation else "") or self.request.reservation or ""
 
     @property
     def pending(self) -> bool:

@@ -22,15 +22,16 @@ from slurmk.model.node import GresCapacity, Node, Partition
 from slurmk.model.quotas import Quota
 from slurmk.model.requested import cpus_per_task as cpus_of_task
 from slurmk.model.requested import gres_nodes
+from slurmk.model.reservation import Reservation, ReservationFlag
 from slurmk.model.site import Site
 from slurmk.model.states import INFINITE, NO_VALUE, JobFlag, NodeFlag, NodeState, Reason
+from slurmk.planner.reserved import kept_licenses
 from slurmk.planner.snapshot import (
     Demand,
     IntArray,
     NodeTable,
     PartitionRow,
     PendingRow,
-    ReservationRow,
     RunningRow,
     Snapshot,
 )
@@ -50,13 +51,15 @@ class Waiting:
 
     ``startable`` is how many elements of an array may start now (its ``%N`` less those that run); None: all of them.
     ``held_reason`` other than NONE keeps it from being planned (held, dependency).
-    Jobs with the same ``component_of`` (a het job's id, not 0) start together.
+    Jobs with the same ``component_of`` (a het job's id, not 0) start together. ``reservations`` are those that it may run in.
     """
 
     job: Job
     held_reason: Reason = Reason.NONE
     startable: int | None = None
     component_of: int = 0
+    reservations: tuple[str, ...] = ()
+    reservation_optional: bool = True
 
 
 @dataclass(slots=True)
@@ -83,7 +86,8 @@ def build_snapshot(
     partitions: Mapping[str, Partition],
     running: Iterable[Job],
     pending: Iterable[Waiting],
-    reservations: tuple[ReservationRow, ...] = (),
+    reservations: tuple[Reservation, ...] = (),
+    overrun: int = 0,
     quotas: tuple[Quota, ...] = (),
     cache: SnapshotCache | None = None,
 ) -> Snapshot:
@@ -103,9 +107,10 @@ def build_snapshot(
         nodes=cache.table,
         partitions=cache.partition_rows,
         pending=_pending_rows(pending, partitions, site, cache),
-        running=_running_rows(running, now, site, cache),
+        running=_running_rows(running, now, site, cache, reservations, overrun),
         reservations=reservations,
-        licenses=dict(site.licenses),
+        overrun=overrun,
+        licenses=kept_licenses(site.licenses, reservations),
         quotas=quotas,
         switches=site.switches,
         window=_number(options.get("bf_window"), 0) * 60,
@@ -309,24 +314,36 @@ def _limit(value: int | None) -> int | None:
 # ------------------------------------------------------------------------------------------------------- jobs
 
 
-def _running_rows(running: Iterable[Job], now: int, site: Site, cache: SnapshotCache) -> tuple[RunningRow, ...]:
+def _running_rows(
+    running: Iterable[Job],
+    now: int,
+    site: Site,
+    cache: SnapshotCache,
+    reservations: tuple[Reservation, ...] = (),
+    overrun: int = 0,
+) -> tuple[RunningRow, ...]:
     """One for each job that holds something; that of a job that is the same value as before is kept while its end is ahead."""
     before, cache.running = cache.running, {}
+    ends = {each.name: each.end_time + overrun for each in reservations if not each.flags & ReservationFlag.FLEX}
     for job in running:
         known = before.get(job.job_id)
-        if known is None or known[0] is not job or known[1].end_time <= now + LATE:
+        reserved = job.allocation is not None and job.allocation.reservation in ends
+        if known is None or known[0] is not job or known[1].end_time <= now + LATE or reserved:
             if job.allocation is None:
                 continue
-            known = job, running_row(job, now, site)
+            known = job, running_row(job, now, site, ends.get(job.allocation.reservation))
         cache.running[job.job_id] = known
     return tuple(row for _, row in cache.running.values())
 
 
-def running_row(job: Job, now: int, site: Site) -> RunningRow:
-    """A job that holds its allocation until its limit, or for a moment more when that has passed or it is completing."""
+def running_row(job: Job, now: int, site: Site, latest: int | None = None) -> RunningRow:
+    """A job that holds its allocation until its limit, or ``latest``, or for a moment more when that has passed or it is
+    completing."""
     assert job.allocation is not None
     limit = YEAR if job.time_limit >= NO_VALUE else job.time_limit * 60
     end = job.start_time + limit + job.suspended_seconds
+    if latest is not None:
+        end = min(end, latest)
     if job.flags & JobFlag.COMPLETING or end <= now:
         end = now + LATE
     return RunningRow(
@@ -352,8 +369,23 @@ def _pending_rows(
         known = old.get(job.job_id)
         row = known[1] if known is not None and known[0] is job else pending_row(job, partitions, site, cache)
         startable = row.count if waiting.startable is None else min(row.count, waiting.startable)
-        if startable != row.startable or waiting.held_reason is not row.held_reason or waiting.component_of != row.component_of:
-            row = replace(row, startable=startable, held_reason=waiting.held_reason, component_of=waiting.component_of)
+        known_of = (row.startable, row.held_reason, row.component_of, row.reservations, row.reservation_optional)
+        now_of = (
+            startable,
+            waiting.held_reason,
+            waiting.component_of,
+            waiting.reservations,
+            waiting.reservation_optional,
+        )
+        if known_of != now_of:
+            row = replace(
+                row,
+                startable=startable,
+                held_reason=waiting.held_reason,
+                component_of=waiting.component_of,
+                reservations=waiting.reservations,
+                reservation_optional=waiting.reservation_optional,
+            )
         new[job.job_id] = (job, row)
         rows.append(row)
     cache.rows = new
@@ -386,7 +418,6 @@ def pending_row(job: Job, partitions: Mapping[str, Partition], site: Site, cache
         eligible_time=max(request.begin_time or 0, 0),
         time_minimum=None if request.time_minimum is None else request.time_minimum * 60,
         deadline=request.deadline,
-        reservation=request.reservation or "",
     )
 
 

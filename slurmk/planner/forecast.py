@@ -19,8 +19,9 @@ from slurmk.planner.bounds import Bounds
 from slurmk.planner.placement import Placement, Placer
 from slurmk.planner.profile import FOREVER, Bits, Counts, Profile, pack, rows_of
 from slurmk.planner.quotas import Charge, QuotaBook
-from slurmk.planner.reasons import partition_reason, why_never
-from slurmk.planner.requirement import CPUS, MEMORY, Compiler, Requirement, resources_of, without_others
+from slurmk.planner.reasons import partition_reason, reserved_reason, why_never
+from slurmk.planner.requirement import CPUS, MEMORY, PLENTY, Compiler, Requirement, resources_of, without_others
+from slurmk.planner.reserved import license_beside
 from slurmk.planner.shares import Inventory
 from slurmk.planner.snapshot import BoolArray, IntArray, Outlook, PartitionRow, PendingRow, Plan, RunningRow, Snapshot, Start
 
@@ -73,7 +74,7 @@ class Forecast:
         resources = resources_of(snapshot)
         self.compiler = Compiler(snapshot, resources, pools, pool_of)
         self.placer = Placer(snapshot, self.compiler)
-        self.inventory = Inventory(snapshot.nodes, resources, snapshot.running)
+        self.inventory = Inventory(snapshot.nodes, resources, snapshot.running, snapshot.reservations)
         self.bounds = Bounds(len(snapshot.nodes.names), max((row.time_limit for row in snapshot.pending), default=60))
         self.quotas = QuotaBook(snapshot, resources, len(snapshot.licenses))
         self.totals = np.array([*snapshot.licenses.values(), *self.quotas.left()], dtype=np.int64)
@@ -92,10 +93,31 @@ class Forecast:
         self._undisturbed: tuple[Compiler, Placer] | None = None
         for row in sorted(snapshot.running, key=lambda row: not row.allocation.whole_nodes):
             self.hold(row)
-        for reservation in snapshot.reservations:
-            for instant in (reservation.start_time, reservation.end_time):
-                if instant > self.now:
-                    self.profile.at(instant)
+        self.reserved = self.compiler.reserved
+        for instant in self.reserved.instants(self.now):
+            self.profile.at(instant)
+        self._keep_parts()
+
+    def _keep_parts(self) -> None:
+        """Lay on the profile what reservations of cores and of licences leave to others."""
+        resources, profile = self.compiler.resources, self.profile
+        for name, reservation in self.reserved.by_name.items():
+            counted = np.zeros(len(self.totals), dtype=np.int64)
+            for license_name, amount in reservation.licenses:
+                column = self.compiler.license_column.get(license_beside(license_name, reservation))
+                if column is not None:
+                    counted[column] = amount
+            parts = self.reserved.parts.get(name)
+            for start, end in self.reserved.windows[name]:
+                first, last = profile.at(max(start, self.now)), profile.at(end)
+                if counted.any():
+                    profile.take_licenses(first, last, counted)
+                if parts is None:
+                    continue
+                nodes = parts.nonzero()[0]
+                amounts = np.zeros((len(resources.capacity), len(nodes)), dtype=np.int32)
+                amounts[resources.left[name]] = PLENTY - resources.capacity[CPUS, nodes] + parts[nodes]
+                profile.take_shares(first, last, nodes, amounts)
 
     # ------------------------------------------------------------------------------------------ what runs
 
@@ -116,8 +138,8 @@ class Forecast:
         end = max(row.end_time, self.now + 1)
         counted = self.quotas.held(row)
         for name, amount in row.licenses:
-            if name in self.compiler.license_column:
-                counted[self.compiler.license_column[name]] += amount
+            for column in self.compiler.license_columns(name, row.allocation.reservation):
+                counted[column] += amount
         shares = [(position[share.node], share) for share in row.allocation.shares if share.node in position]
         shares.sort(key=lambda pair: pair[0])
         nodes = np.array([node for node, _ in shares], dtype=np.int64)
@@ -132,8 +154,8 @@ class Forecast:
                 rows = resources.gres.get(f"{gres.name}:{gres.type}" if gres.type else gres.name, ())
                 if rows:
                     amounts[rows[-1], column] += gres.count
-        if row.allocation.partition in resources.partition_cpus:
-            amounts[resources.partition_cpus[row.allocation.partition]] = amounts[CPUS]
+        for index in self.compiler.cpu_rows(row.allocation.partition, row.allocation.reservation):
+            amounts[index] = amounts[CPUS]
         if resources.jobs is not None:
             amounts[resources.jobs] = 1
         for user, index in resources.others.items():
@@ -306,8 +328,9 @@ class Forecast:
             if reason is not Reason.NONE:
                 refusal = Outlook(reason, partition=name)
                 continue
-            for need in self.compiler.requirements(row.demand, partition, row.user_id, row.reservation):
-                (found if self.possible(need) else impossible).append(need)
+            for reservation in _reservations(row):
+                for need in self.compiler.requirements(row.demand, partition, row.user_id, reservation):
+                    (found if self.possible(need) else impossible).append(need)
             if not found and self._waits_for_others(row, partition):
                 refusal = Outlook(Reason.RESOURCES, partition=name)
             elif not found:
@@ -330,8 +353,11 @@ class Forecast:
             compiler = Compiler(undisturbed, resources_of(undisturbed), pools, pool_of)
             self._undisturbed = compiler, Placer(undisturbed, compiler)
         compiler, placer = self._undisturbed
-        needs = compiler.requirements(row.demand, partition, row.user_id, row.reservation)
-        return any(_is_possible(need, compiler, placer) for need in needs)
+        for reservation in _reservations(row):
+            needs = compiler.requirements(row.demand, partition, row.user_id, reservation)
+            if any(_is_possible(need, compiler, placer) for need in needs):
+                return True
+        return False
 
     def find(self, row: PendingRow, needs: list[Requirement], latest: int = FOREVER) -> Booking | None:
         """The earliest start, over all ways to run it; the first way among equals. None: not by ``latest``."""
@@ -380,8 +406,10 @@ class Forecast:
         charge = self.quotas.charge(row, need)
         if charge is not None and self.quotas.never(charge):
             return None
+        if need.reservation and not self.reserved.stays_open(need.reservation):
+            return self._search_reserved(row, need, limit, latest)
         size_class = need.size_class if charge is None else charge.size_class
-        comparable = begin == self.now and need.comparable and row.deadline is None and not row.reservation
+        comparable = begin == self.now and need.comparable and row.deadline is None and not need.reservation
         comparable &= charge is None or charge.uniform
         if comparable:
             bound = max(begin, self.bounds.earliest(size_class, need.size, limit))
@@ -401,14 +429,35 @@ class Forecast:
                 return booking
         return None
 
+    def _search_reserved(self, row: PendingRow, need: Requirement, limit: int, latest: int) -> Booking | None:
+        """The earliest start within the windows of the job's reservation, whose end is the job's end too."""
+        begin = max(self.now, row.eligible_time)
+        if row.deadline is not None:
+            latest = min(latest, row.deadline - limit)
+        profile = self.profile
+        for opens, closes in self.reserved.windows[need.reservation]:
+            if closes <= begin:
+                continue
+            index = profile.at(max(begin, opens))
+            while index < profile.count and profile.times[index] < min(closes, latest + 1):
+                held = min(limit, closes + self.reserved.overrun - int(profile.times[index]))
+                booking = self._look(row, need, index, held)
+                if booking is not None:
+                    booking.limit = limit
+                    return booking
+                index += 1
+        return None
+
     def _check(self, row: PendingRow, need: Requirement, first: int, last: int, bits: Bits, limit: int) -> Booking | None:
         """Whether the job can start with this segment, where ``bits`` are the usable nodes that stay open: the exact look."""
         profile = self.profile
         start = int(profile.times[first])
         if need.wants_licenses and (profile.least_licenses(first, last)[: len(need.licenses)] < need.licenses).any():
             return None
-        if self.snapshot.reservations and not self._unreserved(row, bits, start, start + limit):
-            return None
+        if self.snapshot.reservations:
+            kept = self.reserved.blocked(need.reservation, start, start + limit)
+            if kept is not None:
+                bits &= ~kept
         charge = self.quotas.charge(row, need)
         if profile.places and self.placer.plain(need):
             quick = profile.place(need, first, last, bits)
@@ -475,18 +524,6 @@ class Forecast:
             return None, used
         used = self.quotas.used(charge, need, smaller)
         return smaller if (used <= left).all() else None, used
-
-    def _unreserved(self, row: PendingRow, bits: Bits, start: int, end: int) -> bool:
-        """Take reserved nodes out of ``bits``; False when the job's own reservation does not cover the time."""
-        for reservation in self.snapshot.reservations:
-            if reservation.name == row.reservation:
-                if start < reservation.start_time or end > reservation.end_time:
-                    return False
-            elif start < reservation.end_time and end > reservation.start_time:
-                mask = np.zeros(len(self.available), dtype=np.bool_)
-                mask[reservation.nodes] = True
-                bits &= ~pack(mask)
-        return True
 
     def _switches_suffice(self, row: PendingRow, need: Requirement, placement: Placement, start: int) -> bool:
         wanted = need.demand.switches
@@ -571,7 +608,7 @@ class Forecast:
 
     def _outlook(self, row: PendingRow, needs: list[Requirement], booking: Booking | None) -> Outlook:
         need = needs[0] if booking is None else booking.need
-        told = self._quota_reason(row, need, booking)
+        told = self._quota_reason(row, need, booking) or self._reserved_reason(row, need, booking)
         if told is None:
             told = Outlook(self._reason(row, needs, booking), partition=need.partition.name)
         if booking is None or self._beyond(booking):
@@ -584,6 +621,17 @@ class Forecast:
             return None
         used = charge.least if booking is None else booking.counted[charge.columns]
         return self.quotas.outlook(charge, used, self.profile, self.profile.at(self.now), need.partition.name)
+
+    def _reserved_reason(self, row: PendingRow, need: Requirement, booking: Booking | None) -> Outlook | None:
+        """What a job is told that waits for its reservation, or for the end of others'."""
+        if not self.snapshot.reservations or row.eligible_time > self.now:
+            return None
+        name = need.partition.name
+        if need.reservation:
+            waits = not self.reserved.stays_open(need.reservation) and not self.reserved.open_now(need.reservation, self.now)
+            return Outlook(Reason.RESERVATION, partition=name) if waits else None
+        limit = row.time_limit if booking is None else booking.limit
+        return reserved_reason(need, self.reserved, self.now, self.now + limit)
 
     def _reason(self, row: PendingRow, needs: list[Requirement], booking: Booking | None) -> Reason:
         if row.eligible_time > self.now:
@@ -636,6 +684,11 @@ def _pools(snapshot: Snapshot) -> tuple[list[BoolArray], dict[str, int]]:
         if pool_of[partition.name] == len(pools):
             pools.append(mask)
     return pools, pool_of
+
+
+def _reservations(row: PendingRow) -> tuple[str, ...]:
+    """The reservations to try for a record, "" for none."""
+    return (*row.reservations, "") if row.reservation_optional else row.reservations
 
 
 def _is_possible(need: Requirement, compiler: Compiler, placer: Placer) -> bool:

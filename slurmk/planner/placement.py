@@ -118,7 +118,7 @@ class Placer:
                     and not need.partition.least_loaded
                     and not (need.untouched or need.takes_one or need.node_gres or need.task_gres or need.job_gres)
                     and not (need.cpus_by_gres or need.memory_by_gres or need.choice.groups or len(need.required))
-                    and need.partition_row is None
+                    and not need.cpu_rows
                     and not (need.minimum_cpus_per_node or demand.minimum_cpus or demand.contiguous)
                     and not (demand.overcommit or demand.spread or demand.tasks_per_core or demand.tasks_per_socket)
                     and not demand.threads_per_core
@@ -343,8 +343,8 @@ class Placer:
             amounts[MEMORY] = np.minimum(amounts[CPUS].astype(np.int64) * demand.memory_per_cpu, free[MEMORY])
         for rows, per in need.memory_by_gres:
             amounts[MEMORY] += np.minimum(total(amounts, rows) * per, free[MEMORY] - amounts[MEMORY]).astype(np.int32)
-        if need.partition_row is not None:
-            amounts[need.partition_row] = amounts[CPUS]
+        for row in need.cpu_rows:
+            amounts[row] = amounts[CPUS]
         for row in need.takes_one:
             amounts[row] = 1
         return Placement(nodes, tasks, amounts)

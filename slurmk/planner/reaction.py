@@ -93,7 +93,8 @@ def _asks(row: PendingRow) -> tuple[object, ...]:
         row.held_reason,
         row.time_minimum,
         row.deadline,
-        row.reservation,
+        row.reservations,
+        row.reservation_optional,
     )
 
 

@@ -6,10 +6,12 @@ import numpy as np
 
 from slurmk.model.states import Reason
 from slurmk.planner.requirement import Requirement
+from slurmk.planner.reserved import Reserved
 from slurmk.planner.snapshot import Outlook, PartitionRow, PendingRow, Snapshot
 
 NAMED_NOT_AVAILABLE = "ReqNodeNotAvail, May be reserved for other job"
 TOO_FEW_AVAILABLE = "Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority partitions"
+KEPT_FOR_MAINTENANCE = "ReqNodeNotAvail, Reserved for maintenance"
 """What Slurm shows in place of the reason when nodes that were named, or too many of those that would do, are not available."""
 
 
@@ -26,6 +28,19 @@ def partition_reason(row: PendingRow, partition: PartitionRow) -> Reason:
     if demand.minimum_nodes > len(partition.nodes) or demand.maximum_nodes < partition.minimum_nodes:
         return Reason.PARTITION_NODE_LIMIT
     return Reason.NONE
+
+
+def reserved_reason(need: Requirement, reserved: Reserved, start: int, end: int) -> Outlook | None:
+    """What a job is told that cannot start now because others' reservations keep nodes that it names, or so many that too
+    few are left."""
+    kept = reserved.blocked(need.reservation, start, end)
+    if kept is None:
+        return None
+    left = need.eligible & ~np.unpackbits(kept.view(np.uint8), bitorder="little")[: len(need.eligible)].astype(np.bool_)
+    if left[need.required].all() if len(need.required) else _fits(need, left):
+        return None
+    text = KEPT_FOR_MAINTENANCE if reserved.for_maintenance(start, end, need.eligible & ~left) else NAMED_NOT_AVAILABLE
+    return Outlook(Reason.REQ_NODE_NOT_AVAIL, partition=need.partition.name, description=text)
 
 
 def why_never(row: PendingRow, needs: list[Requirement], snapshot: Snapshot) -> Outlook:

@@ -8,12 +8,13 @@ jobs use up, and ``--exclusive=user`` is one that must be untouched by others.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from slurmk.planner.constraints import Choice, choices
 from slurmk.planner.profile import Bits, Counts, pack
+from slurmk.planner.reserved import Reserved, license_beside
 from slurmk.planner.snapshot import BoolArray, Demand, IntArray, PartitionRow, Snapshot
 
 CPUS, MEMORY = 0, 1
@@ -32,6 +33,8 @@ class Resources:
     others: dict[int, int]  # user -> row that everyone else's jobs use
     owners: dict[int, int]  # user -> row that this user's --exclusive=user jobs use
     jobs: int | None = None  # row of how many jobs a node may have at once
+    left: dict[str, int] = field(default_factory=dict)  # reservation of cores -> row of what others may have
+    kept: dict[str, int] = field(default_factory=dict)  # the same -> row of what its own jobs may have
 
 
 def resources_of(snapshot: Snapshot) -> Resources:
@@ -75,7 +78,11 @@ def resources_of(snapshot: Snapshot) -> Resources:
     for user in sorted(user for user in users if user is not None):
         others[user], owners[user] = len(rows), len(rows) + 1
         rows += [np.full(len(nodes.names), PLENTY)] * 2
-    return Resources(np.array(rows, dtype=np.int32), gres, gres_names, partition_cpus, others, owners, jobs)
+    left, kept = {}, {}
+    for name, parts in Reserved(snapshot).parts.items():
+        left[name], kept[name] = len(rows), len(rows) + 1
+        rows += [np.full(len(nodes.names), PLENTY), parts]
+    return Resources(np.array(rows, dtype=np.int32), gres, gres_names, partition_cpus, others, owners, jobs, left, kept)
 
 
 def without_others(snapshot: Snapshot) -> Snapshot | None:
@@ -133,7 +140,8 @@ class Requirement:
     task_gres: tuple[tuple[tuple[int, ...], int], ...] = ()
     job_gres: tuple[tuple[tuple[int, ...], int], ...] = ()
     takes_one: tuple[int, ...] = ()
-    partition_row: int | None = None
+    cpu_rows: tuple[int, ...] = ()  # rules that its CPUs count for too
+    reservation: str = ""
     feasible: bool = True
     minimum_cpus_per_node: int = 0
     cpus_per_task: int = 1
@@ -157,6 +165,7 @@ class Compiler:
         self.pool_of = pool_of
         self.position = {name: row for row, name in enumerate(snapshot.nodes.names)}
         self.license_column = {name: column for column, name in enumerate(snapshot.licenses)}
+        self.reserved = Reserved(snapshot)
         self._choices: dict[str, tuple[Choice, ...]] = {}
         self._known: dict[tuple[int, str, int, str], tuple[Requirement, ...]] = {}
         self._masks: dict[bytes, tuple[BoolArray, Bits]] = {}
@@ -180,8 +189,9 @@ class Compiler:
         nodes, resources = self.snapshot.nodes, self.resources
         eligible = self._eligible(demand, partition, choice)
         whole = demand.whole_nodes or partition.oversubscribe == 0
-        if self.snapshot.reservations:
-            eligible = self._reserved(eligible, reservation)
+        bound = self.reserved.bound(reservation)
+        if bound is not None:
+            eligible = eligible & bound
         minimum = max(demand.minimum_nodes, partition.minimum_nodes, 1)
         maximum = max(demand.maximum_nodes, minimum)
         if partition.maximum_nodes is not None:
@@ -189,10 +199,9 @@ class Compiler:
         licenses = np.zeros(len(self.license_column), dtype=np.int64)
         known_licenses = True
         for name, amount in demand.licenses:
-            if name in self.license_column:
-                licenses[self.license_column[name]] += amount
-            else:
-                known_licenses = False
+            known_licenses &= name in self.license_column
+            for column in self.license_columns(name, reservation):
+                licenses[column] += amount
         untouched, takes = self._rules(demand, user)
         requirement = Requirement(
             demand=demand,
@@ -216,7 +225,8 @@ class Compiler:
             task_gres=self._gres(demand.gres_per_task),
             job_gres=self._gres(demand.gres_per_job),
             takes_one=takes,
-            partition_row=resources.partition_cpus.get(partition.name),
+            cpu_rows=self.cpu_rows(partition.name, reservation),
+            reservation=reservation,
             minimum_cpus_per_node=demand.minimum_cpus_per_node,
             cpus_per_task=self._cpus_per_task(demand),
             cpus_by_gres=self._gres(demand.cpus_per_gres),
@@ -258,14 +268,19 @@ class Compiler:
             mask = mask & (nodes.threads_per_core >= demand.threads_per_core)
         return mask
 
-    def _reserved(self, eligible: BoolArray, reservation: str) -> BoolArray:
-        if not reservation:
-            return eligible
-        allowed = np.zeros_like(eligible)
-        for row in self.snapshot.reservations:
-            if row.name == reservation:
-                allowed[row.nodes] = True
-        return eligible & allowed
+    def cpu_rows(self, partition: str, reservation: str) -> tuple[int, ...]:
+        """The rules that the CPUs of such jobs count for: the partition's, and those of reservations of cores."""
+        resources = self.resources
+        rows = [resources.partition_cpus[partition]] if partition in resources.partition_cpus else []
+        if reservation in resources.kept and self.reserved.bound(reservation) is not None:
+            rows.append(resources.kept[reservation])
+        rows += [resources.left[other.name] for other in self.reserved.others(reservation) if other.name in resources.left]
+        return tuple(rows)
+
+    def license_columns(self, name: str, reservation: str) -> list[int]:
+        """The columns that a licence counts for: its own, and what reservations of others leave of it."""
+        names = [name, *(license_beside(name, other) for other in self.reserved.others(reservation))]
+        return [self.license_column[each] for each in names if each in self.license_column]
 
     def _rules(self, demand: Demand, user: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Rows that must be untouched, and rows of which one is used, so that users who want no others have none."""
@@ -364,8 +379,9 @@ class Compiler:
         demand, table = requirement.demand, self.snapshot.nodes
         capacity = self.resources.capacity[:, nodes]
         cpus = free[CPUS].astype(np.int64)
-        if requirement.partition_row is not None and not requirement.whole:
-            cpus = np.minimum(cpus, free[requirement.partition_row])
+        if not requirement.whole:
+            for row in requirement.cpu_rows:
+                cpus = np.minimum(cpus, free[row])
         threads = table.threads_per_core[nodes]
         usable = cpus
         if demand.threads_per_core:

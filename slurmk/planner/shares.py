@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from slurmk.model.job import Allocation, GresShare, NodeShare
+from slurmk.model.reservation import Reservation
 from slurmk.planner.placement import Placement
 from slurmk.planner.profile import Counts
 from slurmk.planner.requirement import CPUS, MEMORY, Requirement, Resources
@@ -18,7 +19,14 @@ from slurmk.planner.snapshot import IntArray, NodeTable, RunningRow
 class Inventory:
     """CPUs and devices in use, by node."""
 
-    def __init__(self, table: NodeTable, resources: Resources, running: Iterable[RunningRow]) -> None:
+    def __init__(
+        self,
+        table: NodeTable,
+        resources: Resources,
+        running: Iterable[RunningRow],
+        reservations: Iterable[Reservation] = (),
+    ) -> None:
+        self.numbers = {reservation.name: reservation.number for reservation in reservations}
         self.table = table
         self.resources = resources
         self.cpus: dict[str, set[int]] = {}
@@ -46,7 +54,8 @@ class Inventory:
         amounts = amounts_held(capacity, need, placement.nodes) if placement.amounts is None else placement.amounts
         columns = amounts.T.tolist()
         shares = tuple(self._share(node, count, column) for node, count, column in zip(nodes, tasks, columns, strict=True))
-        allocation = Allocation(need.partition.name, shares, whole_nodes=placement.amounts is None)
+        number = self.numbers.get(need.reservation, 0)
+        allocation = Allocation(need.partition.name, shares, placement.amounts is None, need.reservation, number)
         self.hold(allocation)
         return allocation
 

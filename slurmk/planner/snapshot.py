@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from slurmk.model.job import Allocation
 from slurmk.model.quotas import Quota
+from slurmk.model.reservation import Reservation
 from slurmk.model.site import Switch
 from slurmk.model.states import Reason
 
@@ -130,7 +131,8 @@ class PendingRow:
     held_reason: Reason = Reason.NONE  # set: cannot be planned, for this reason (held, dependency)
     time_minimum: int | None = None  # seconds
     deadline: int | None = None
-    reservation: str = ""
+    reservations: tuple[str, ...] = ()  # that it may run in
+    reservation_optional: bool = True  # it may also run in none of them
     submitted_ago: int = 0
     component_of: int = 0  # het jobs: components with the same id start together
     preempts: frozenset[int] = frozenset()
@@ -152,17 +154,6 @@ class RunningRow:
 
 
 @dataclass(frozen=True, slots=True)
-class ReservationRow:
-    """Nodes kept free from ``start_time`` to ``end_time`` but for jobs that may use the reservation."""
-
-    name: str
-    start_time: int
-    end_time: int
-    nodes: IntArray
-    maintenance: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Snapshot:
     """All that a plan depends on."""
 
@@ -172,8 +163,9 @@ class Snapshot:
     partitions: tuple[PartitionRow, ...]
     pending: tuple[PendingRow, ...]
     running: tuple[RunningRow, ...]
-    reservations: tuple[ReservationRow, ...] = ()
-    licenses: Mapping[str, int] = field(default_factory=dict)  # total
+    reservations: tuple[Reservation, ...] = ()
+    overrun: int = 0  # seconds that jobs may go on when their reservation has ended
+    licenses: Mapping[str, int] = field(default_factory=dict)  # total; beside them what reservations leave to others
     quotas: tuple[Quota, ...] = ()
     switches: tuple[Switch, ...] = ()
     window: int = 0  # seconds ahead that starts are promised for (bf_window); 0 = as far as the queue goes
