@@ -17,6 +17,8 @@ import on_kubernetes
 SITE = Path(__file__).parent / "site"
 SLURMK = Path(sys.executable).parent / "slurmk"
 
+PATIENCE = 2 if on_kubernetes.CHOSEN else 1
+
 
 @dataclass
 class Cluster:
@@ -111,7 +113,8 @@ def _group_of(user: str) -> int:
 def wait_for(
     condition: Callable[[], object], seconds: float = 30, tell: Callable[[], str] = lambda: "the condition never held"
 ) -> str:
-    """Poll until ``condition`` is true; its value as text."""
+    """Poll until ``condition`` is true; its value as text. Pods take longer to come and go than processes."""
+    seconds *= PATIENCE
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         value = condition()
