@@ -13,6 +13,7 @@ from slurmk.commands.documents.nodes import NODE, NodeOf
 from slurmk.commands.documents.others import LICENSE, PING, LicenseView, PingView
 from slurmk.commands.documents.partitions import PARTITION, PartitionView
 from slurmk.commands.documents.printing import list_order, print_jobs, print_object, print_rows, print_steps
+from slurmk.commands.documents.reservations import RESERVATION
 from slurmk.commands.documents.steps import StepView
 from slurmk.commands.documents.values import number
 from slurmk.commands.job_text import JobText, licenses_used
@@ -126,7 +127,15 @@ async def _licenses(session: Session, asked: Wanted, name: str | None) -> None:
 
 
 async def _reservations(session: Session, asked: Wanted, name: str | None) -> None:
-    await _rows(session, asked, "reservations", [])
+    """Under PrivateData=reservations a user sees those that name them."""
+    machine, caller, now = session.controller.machine, session.call.caller, int(session.controller.now())
+    everyone = caller.operator or "reservations" not in machine.site.private_data
+    rows = [
+        RESERVATION.document(each.at(now), asked.version)
+        for each in machine.reservations.values()
+        if name in (None, each.name) and (everyone or (each.users.names and each.users.allows(caller.user_name)))
+    ]
+    await _rows(session, asked, "reservations", rows)
 
 
 async def _configuration(session: Session, asked: Wanted, name: str | None) -> int:

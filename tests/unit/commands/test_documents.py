@@ -21,6 +21,7 @@ from slurmk.commands.documents.configuration import configuration_document
 from slurmk.commands.documents.envelope import Unsupported, wanted
 from slurmk.commands.documents.others import PING, PingView
 from slurmk.commands.documents.records import tres_ids, tres_list
+from slurmk.commands.documents.reservations import RESERVATION
 from slurmk.commands.documents.shape import VERSIONS, Member, Shape, constant, nested
 from slurmk.commands.documents.text import compact_text, complexly, json_pieces, json_text, plainly, yaml_text
 from slurmk.commands.documents.values import (
@@ -34,6 +35,7 @@ from slurmk.commands.documents.values import (
     limit,
     number,
 )
+from slurmk.model.reservation import Access, Reservation, ReservationFlag
 from slurmk.model.states import INFINITE, NO_VALUE
 
 MEMBERS: dict[str, list[str]] = json.loads((Path(__file__).parent / "documents_reference" / "members.json").read_text())
@@ -117,6 +119,15 @@ def test_things_have_the_members_of_the_reference(
     rows = ask(controller, *words, f"--json=v0.0.{version}")[name]
     assert rows
     agree(kind, version, rows)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_reservations_have_the_members_of_the_reference(version: int) -> None:
+    flags = ReservationFlag.SPEC_NODES | ReservationFlag.MAINT
+    kept = Reservation("upkeep", 1, 100, 700, ("n8", "n7"), flags, 32, 32, users=Access(("root",)))
+    document = RESERVATION.document(kept, version)
+    agree("reservation", version, [plainly(document)])  # type: ignore[list-item]
+    assert (document["flags"], document["node_list"], document["tres"]) == (["MAINT", "SPEC_NODES"], "n[7-8]", "cpu=32")
 
 
 def test_the_configuration_has_the_members_of_the_reference(controller: FakeController) -> None:
