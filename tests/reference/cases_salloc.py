@@ -11,6 +11,12 @@ ACCOUNT = "export SALLOC_ACCOUNT=phys; "
 REVOKED = (r"(?m)^salloc: Job allocation .* has been revoked\.\n",)
 """Comes, or does not, as the controller's message is faster or slower than salloc's end."""
 
+QUEUED = (r"(?m)^salloc: (?:Pending|job ).*\n",)
+"""Comes where the reference's scheduler was not asked at once."""
+
+NODES = (r"(?m)(?<=^salloc: Nodes )\S+",)
+"""Which nodes are free depends on who else is there."""
+
 CHANGING = (*REVOKED, r"(?m)^SLURM_CONF=.*$")
 
 ACCOUNTED = "; sacct -X -n -P -j {} -o jobname,state,exitcode,derivedexitcode,submitline".format(
@@ -213,10 +219,14 @@ _OPTIONS = (
 )
 
 CASES = [
-    *(Case(f"{ACCOUNT}{command}", ignore=REVOKED, title=command) for command in _ENDS),
+    *(
+        Case(f"{ACCOUNT}{command}", ignore=(*REVOKED, *NODES, *(() if "now+3" in command else QUEUED)), title=command)
+        for command in _ENDS
+    ),
     *(
         Case(
             f"{ACCOUNT}salloc -n 1 bash -c '{script.replace(chr(39), chr(39) + chr(92) + chr(39) * 2)}'",
+            ignore=(*NODES, *QUEUED),
             title=f"in salloc: {script}",
         )
         for script in _IN_IT

@@ -253,7 +253,7 @@ CASES = [
             " scontrol notify $(squeue -h -n noticed -o %A) several words",
         ),
         until="grep -q Relinquishing noticed.out",
-        ignore=(r"\d+",),
+        ignore=(r"(?m)^salloc: (?:Pending|job ).*\n", r"\d+"),
         title="scontrol notify a salloc",
     ),
     Case(
