@@ -10,7 +10,7 @@ from functools import lru_cache
 from grammar.errors import GrammarError
 
 MESSAGE = "Invalid job array specification"
-_ITEM = re.compile(r"(\d{1,10})(?:-(\d{1,10}))?(?::(\d{1,10}))?\Z", re.ASCII)
+_ITEM = re.compile(r"[ \t]*\+?(\d{1,10})(?:-(\d{1,10}))?(?::(\d{1,10}))?\Z", re.ASCII)
 _LIMIT = re.compile(r"%(\d{0,9})[^,]*", re.ASCII)
 
 _LONG_PROGRESSION = 7

@@ -46,10 +46,18 @@ class Matching:
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
-    """``[a*1&b*2]`` and ``a*2``: so many of the job's nodes with each feature."""
+class Group:
+    """``(a&b)*2``: so many nodes for which the part holds."""
 
-    features: tuple[Feature, ...]
+    part: Constraint
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """``[a*1&(b&c)*2]`` and ``a*2``: so many of the job's nodes with each."""
+
+    features: tuple[Feature | Group, ...]
 
 
 Constraint: TypeAlias = Feature | AllOf | AnyOf | Matching | Counted
@@ -64,7 +72,9 @@ def parse_constraint(text: str) -> Constraint | None:
         return None
     if _WORD.match(text):
         return Feature(text)
-    tree: Constraint = parse_with("constraints", _Expressions, text, MESSAGE)
+    tree: Constraint | Group = parse_with("constraints", _Expressions, text, MESSAGE)
+    if isinstance(tree, Group) or (isinstance(tree, Counted) and len(tree.features) > 1 and "[" not in text):
+        raise GrammarError(MESSAGE)
     return Counted((tree,)) if isinstance(tree, Feature) and tree.count else tree
 
 
@@ -78,16 +88,17 @@ class _Expressions(Transformer[Any, Any]):
         if not operators:
             only: Constraint = operands[0]
             return only
-        if any(isinstance(operand, Feature) and operand.count for operand in operands):
+        if any(map(_has_count, operands)):
             return _counted(operands, operators)
         if len(operators) == 1:
             return AllOf(tuple(operands)) if operators == {"&"} else AnyOf(tuple(operands))
         return _mixed(operands, items[1::2])
 
-    def group(self, items: list[Constraint]) -> Constraint:
+    def group(self, items: list[Any]) -> Constraint | Group:
         if isinstance(items[0], (Counted, Matching)):
             raise GrammarError(MESSAGE)
-        return items[0]
+        part: Constraint = items[0]
+        return Group(part, _count(items[1])) if len(items) > 1 else part
 
     def bracket(self, items: list[Constraint]) -> Constraint:
         inner = items[0]
@@ -95,19 +106,30 @@ class _Expressions(Transformer[Any, Any]):
             return Matching(inner.parts)
         if isinstance(inner, Counted):
             return inner
+        if isinstance(inner, Group):
+            return Counted((inner,))
         if isinstance(inner, Feature):
             return Counted((inner,)) if inner.count else Matching((inner,))
         raise GrammarError(MESSAGE)
 
     def feature(self, items: list[str]) -> Feature:
-        count = int(items[1]) if len(items) > 1 else 0
-        if str(items[0]).startswith("!") or (len(items) > 1 and count < 1):
+        if str(items[0]).startswith("!"):
             raise GrammarError(MESSAGE)
-        return Feature(str(items[0]), count)
+        return Feature(str(items[0]), _count(items[1]) if len(items) > 1 else 0)
+
+
+def _count(text: str) -> int:
+    if not int(text):
+        raise GrammarError(MESSAGE)
+    return int(text)
+
+
+def _has_count(operand: Constraint | Group) -> bool:
+    return isinstance(operand, Feature | Group) and operand.count > 0
 
 
 def _counted(operands: list[Any], operators: set[str]) -> Constraint:
-    if operators != {"&"} or not all(isinstance(operand, Feature) and operand.count for operand in operands):
+    if operators != {"&"} or not all(map(_has_count, operands)):
         raise GrammarError(MESSAGE)
     return Counted(tuple(operands))
 
@@ -132,7 +154,11 @@ def matches(tree: Constraint | None, features: frozenset[str]) -> bool:
         return any(matches(part, features) for part in tree.parts)
     if isinstance(tree, Matching):
         return any(matches(part, features) for part in tree.alternatives)
-    return any(feature.name in features for feature in tree.features)
+    return any(matches(_alone(feature), features) for feature in tree.features)
+
+
+def _alone(counted: Feature | Group) -> Constraint:
+    return counted.part if isinstance(counted, Group) else counted
 
 
 def features_of(tree: Constraint | None) -> Iterator[str]:
@@ -140,7 +166,8 @@ def features_of(tree: Constraint | None) -> Iterator[str]:
     if isinstance(tree, Feature):
         yield tree.name
     elif isinstance(tree, Counted):
-        yield from (feature.name for feature in tree.features)
+        for counted in tree.features:
+            yield from features_of(_alone(counted))
     elif isinstance(tree, Matching):
         for part in tree.alternatives:
             yield from features_of(part)

@@ -47,6 +47,7 @@ class Dependencies:
     any_of: bool = False
 
 
+_PADDED_NUMBER = re.compile(r"[ \t]+\d|\d+[ \t]+\Z", re.ASCII)
 _PLAIN = re.compile(r"(after(?:any|ok|notok|corr|burstbuffer)?):(\d{1,10})\Z", re.ASCII)
 
 
@@ -58,6 +59,8 @@ def parse_dependency(text: str) -> Dependencies:
     """
     if not text or text == "0":
         return Dependencies()
+    if _PADDED_NUMBER.match(text):
+        raise GrammarError(MESSAGE)
     if plain := _PLAIN.match(text):
         terms, any_of = [Dependency(DependencyKind(plain[1]), int(plain[2]))], False
     else:

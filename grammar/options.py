@@ -8,19 +8,22 @@ it. Fields are those of ``JobRequest``, or one of SETTINGS, which tell a command
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from types import MappingProxyType
 
 from grammar.arguments import Argument, Option, Status
+from grammar.bindings import BindingError, check_gpu_binding, check_memory_binding
 from grammar.containers import parse_enroot_image
 from grammar.errors import GrammarError
+from grammar.frequencies import FrequencyError, check_cpu_frequency, check_sample_intervals, is_gpu_frequency
 from grammar.mail import parse_mail_type
+from grammar.numbers import leading_number, whole_number
 from grammar.signals import parse_signal, parse_warning_signal
 from grammar.sizes import parse_memory
 from grammar.times import INFINITE, parse_duration, parse_duration_seconds, parse_time
-from grammar.tres import gpus_per_task, prefix_gpus, prefix_gres
+from grammar.tres import prefix_gpus, prefix_gres
 
 COMMANDS = ("sbatch", "srun", "salloc")
 
@@ -38,12 +41,14 @@ HELP, USAGE, VERSION, AUTOCOMPLETE = "help", "usage", "version", "autocomplete"
 
 
 class OptionError(GrammarError):
-    """An option that cannot be taken: the lines that Slurm prints (each as it stands on standard error) and the exit code."""
+    """An option that cannot be taken: the lines that Slurm prints (each as it stands on standard error) and the exit code;
+    ``output`` is for standard output, where an option's value asks for help."""
 
-    def __init__(self, *lines: str, code: int = 255) -> None:
+    def __init__(self, *lines: str, code: int = 255, output: str = "") -> None:
         super().__init__("\n".join(lines))
         self.lines = lines
         self.code = code
+        self.output = output
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +89,8 @@ class SubmissionOption(Option):
         """The fields that the option sets. Raises OptionError."""
         if not self.fields:
             return {}
-        if self.value is None or (text is None and self.status is not Status.REFUSED):
+        omitted = text is None or (not text and self.argument is Argument.OPTIONAL)
+        if self.value is None or (omitted and self.status is not Status.REFUSED):
             found = self.alone
         else:
             try:
@@ -107,17 +113,17 @@ def _text(text: str, _: Reading) -> str:
 
 
 LARGEST = 0x7FFFFFFF
-_DIGITS = re.compile(r"[ \t]*\+?0*(\d+)\Z", re.ASCII)
 
 
 def _whole(text: str, reading: Reading, *, least: int = 1, called: str = "") -> int:
+    """A number within bounds. An empty text is 0 where that is allowed."""
     name = called or f"--{reading.option}"
-    match = _DIGITS.match(text)
-    if match is None or (len(match[1]) < 11 and int(match[1]) < least):
+    number = whole_number(text)
+    if number is None or number < least:
         raise reading.error(f'Invalid numeric value "{text}" for {name}.', 1)
-    if len(match[1]) > 10 or int(match[1]) > LARGEST:
-        raise reading.error(f"Numeric argument ({match[1][:10]}) too large for {name}.", 1)
-    return int(match[1])
+    if number >= LARGEST:
+        raise reading.error(f"Numeric argument ({number}) too large for {name}.", 1)
+    return number
 
 
 def _number(least: int = 1, called: str = "") -> Value:
@@ -151,7 +157,7 @@ def _memory(text: str, _: Reading) -> int:
     return parse_memory(text)
 
 
-_NODE_COUNT = re.compile(r"(\d{1,10})([kKmM]?)\Z", re.ASCII)
+_NODE_COUNT = re.compile(r"[ \t]*\+?(\d{1,10})([kKmM]?)[ \t]*\Z", re.ASCII)
 _NODE_LIST = re.compile(r"\d{1,7}(?:-\d{1,7}(?::\d{1,7})?)?(?:,\d{1,7}(?:-\d{1,7}(?::\d{1,7})?)?)+\Z|\d{1,7}-\d{1,7}:\d{1,7}\Z")
 
 _NODE_SIZES = re.compile(r"(\d+)(?:-(\d+))?(?::(\d+))?", re.ASCII)
@@ -169,7 +175,7 @@ def _nodes(text: str, reading: Reading) -> tuple[str, int, int]:
     """(text, fewest, most) of ``4``, ``2-4``, ``-4``, and of a list of sizes."""
     if _NODE_LIST.match(text):
         return _node_sizes(text, reading)
-    first, dash, last = text.partition("-")
+    first, dash, last = text.partition(",")[0].partition("-")
     fewest = _node_count(first, reading) if first or not dash else 1
     if dash and not last:
         raise reading.error(f"Maximum node count -1 is less than minimum node count {fewest}")
@@ -211,17 +217,20 @@ def _priority(text: str, reading: Reading) -> int:
 
 
 def _cores(text: str, reading: Reading) -> tuple[int | None, int | None, int | None]:
-    """-B: ``sockets[:cores[:threads]]``; ``*`` is any, of a range the lower end counts."""
-    words = text.split(":")
-    if len(words) > 3:
-        raise reading.invalid()
-    names = ("first", "second", "third")
+    """-B: ``sockets[:cores[:threads]]``; ``*`` is any, of a range the lower end counts, K is 1024."""
     found: list[int | None] = []
-    for name, word in zip(names, words, strict=False):
-        lower = word.partition("-")[0]
-        found.append(None if word in ("*", "") else _whole(lower, reading, called=f"{name} arg of -B"))
+    for name, word in zip(("first", "second", "third"), text.split(":"), strict=False):
+        found.append(None if word in ("*", "") else _lower_end(word, reading, f"{name} arg of -B"))
     found += [None] * (3 - len(found))
     return found[0], found[1], found[2]
+
+
+def _lower_end(text: str, reading: Reading, called: str) -> int:
+    number, rest = leading_number(text)
+    multiple, rest = (1024, rest[1:]) if rest[:1] in ("k", "K") else (1, rest)
+    if number < 0 or rest == text or (rest and not re.match(r"-\d", rest)):
+        raise reading.error(f'Invalid numeric value "{text}" for {called}.', 1)
+    return _whole(str(number * multiple), reading, least=0, called=called)
 
 
 SWITCH_WAIT = 300
@@ -233,10 +242,10 @@ def _switches(text: str, reading: Reading) -> tuple[int, int | None]:
     count, _, wait = text.partition("@")
     switches = _whole(count, reading)
     try:
-        seconds = parse_duration_seconds(wait) if wait else SWITCH_WAIT
+        seconds = parse_duration_seconds(wait) if wait else None
     except GrammarError:
-        seconds = SWITCH_WAIT
-    return switches, seconds
+        seconds = None
+    return switches, SWITCH_WAIT if seconds is None else seconds
 
 
 def _one_of(**words: object) -> Value:
@@ -249,36 +258,52 @@ def _one_of(**words: object) -> Value:
 
 
 EXCLUSIVE_WORDS = {"user": "user", "mcs": "mcs", "topo": "topo"}
-_LEVELS = frozenset(("*", "block", "cyclic", "fcyclic"))
+_LEVELS = frozenset(("*", "block", "cyclic", "fcyclic", ""))
+_PACKING = frozenset(("pack", "nopack"))
 
 
 def _distribution(text: str, reading: Reading) -> tuple[str, int | None]:
-    """(distribution, plane size) of ``block:cyclic``, ``plane=4``, ``arbitrary`` and so on."""
-    words, *flags = text.lower().split(",")
-    first, *rest = words.split(":")
-    if any(flag not in ("pack", "nopack") for flag in flags) or len(rest) > 2 or any(level not in _LEVELS for level in rest):
-        raise reading.invalid()
-    name, _, size = first.partition("=")
-    if name == "plane":
+    """(distribution, plane size) of ``block:cyclic``, ``plane=4``, ``arbitrary``, each with ``,pack`` or ``,nopack``."""
+    low = text.lower()
+    if low.startswith("plane"):
+        size = low.removeprefix("plane=")
         if not (size.isascii() and size.isdigit() and int(size[:9]) > 0):
             raise reading.invalid(f"{reading.command}: error: Invalid plane size or size not specified")
-        return ",".join(("plane", *flags)), int(size[:9])
-    if first not in _LEVELS | {"arbitrary"}:
+        return "plane", int(size[:9])
+    words, *flags = low.split(",")
+    packed = low in _PACKING or (len(flags) < 2 and _PACKING.issuperset(flags))
+    if not packed or not (low in _PACKING or words == "arbitrary" or _is_level_list(words)):
         raise reading.invalid()
-    return text.lower(), None
+    return low, None
+
+
+def _is_level_list(text: str) -> bool:
+    """``nodes[:sockets[:cores]]``; nothing at all is none."""
+    first, *rest = text.split(":")
+    return bool(text) and first in _LEVELS - {"fcyclic"} and len(rest) < 3 and _LEVELS.issuperset(rest)
+
+
+def _words_help(option: str, words: Iterable[str]) -> str:
+    return "".join([f"--{option} takes:\n", *(f"    {word}\n" for word in words)])
 
 
 def _hint(text: str, reading: Reading) -> tuple[str, int | None, int | None]:
     """(hint, cores per socket, threads per core)."""
-    known = {
+    known: dict[str, tuple[int | None, int | None]] = {
         "compute_bound": (None, 1),
         "memory_bound": (1, 1),
         "nomultithread": (None, 1),
         "multithread": (None, None),
     }
-    if text not in known:
-        raise reading.error(f'unrecognized --hint argument "{text}", see --hint=help', 1)
-    return text, *known[text]
+    cores: int | None = None
+    threads: int | None = None
+    for word in text.split(","):
+        if word.lower() == "help":
+            raise OptionError(code=1, output=_words_help(reading.option, [*known, "help"]))
+        if word.lower() not in known:
+            raise reading.error(f'unrecognized --hint argument "{word}", see --hint=help', 1)
+        cores, threads = (new or old for new, old in zip(known[word.lower()], (cores, threads), strict=True))
+    return text, cores, threads
 
 
 def _signal(text: str, reading: Reading) -> tuple[int, int, str | None]:
@@ -289,11 +314,11 @@ def _signal(text: str, reading: Reading) -> tuple[int, int, str | None]:
 
 
 def _open_mode(text: str, reading: Reading) -> str:
-    if text[:1] in ("a", "t") and "append".startswith(text):
-        return "a"
-    if text and "truncate".startswith(text):
-        return "w"
-    raise reading.invalid()
+    """Its first letter counts."""
+    mode = {"a": "a", "t": "w"}.get(text[:1].lower())
+    if mode is None:
+        raise reading.invalid()
+    return mode
 
 
 def _gres(text: str, _: Reading) -> tuple[str | None, bool]:
@@ -304,21 +329,7 @@ def _gres(text: str, _: Reading) -> tuple[str | None, bool]:
 
 
 def _gpus(text: str, _: Reading) -> str | None:
-    return _checked_gpus(text, _) if text else None
-
-
-def _checked_gpus(text: str, reading: Reading) -> str:
-    for word in text.split(","):
-        kind, colon, count = word.rpartition(":")
-        if colon and not count.isdigit() and kind not in ("gpu",):
-            raise reading.error("Invalid Trackable RESource (TRES) specification", 1)
-    return prefix_gpus(text)
-
-
-def _gpus_per_task(text: str, reading: Reading) -> str | None:
-    if text.startswith("-"):
-        raise reading.error("Invalid Trackable RESource (TRES) specification", 1)
-    return gpus_per_task(text) or None
+    return prefix_gpus(text.rstrip(",")) if text else None
 
 
 def _cpus_per_gpu(text: str, reading: Reading) -> str:
@@ -329,63 +340,69 @@ def _memory_per_gpu(text: str, _: Reading) -> str:
     return f"gres/gpu:{parse_memory(text)}"
 
 
-def _gpu_bind(text: str, _: Reading) -> str:
+def _gpu_bind(text: str, reading: Reading) -> str:
+    try:
+        check_gpu_binding(text)
+    except BindingError as error:
+        raise _all_errors(reading, *error.lines, f"Invalid --gpu-bind argument: {text}") from None
     return f"gres/gpu:{text}"
 
 
-_GPU_FREQUENCY = re.compile(
-    r"(?:(?:memory=)?(?:low|medium|high|highm1|\d+)|verbose)(?:,(?:(?:memory=)?(?:low|medium|high|highm1|\d+)|verbose))*\Z"
-)
-
-
 def _gpu_frequency(text: str, reading: Reading) -> str:
-    if not _GPU_FREQUENCY.match(text):
+    if not is_gpu_frequency(text):
         raise reading.error(f"Invalid --gpu-freq argument: gpu:{text}")
     return f"gpu:{text}"
 
 
-_CPU_FREQUENCY = re.compile(
-    r"(?i:\d+|low|medium|high|highm1|conservative|ondemand|performance|powersave|schedutil|userspace)(?:-(?i:\d+|low|medium|high|highm1))?"
-    r"(?::(?i:conservative|ondemand|performance|powersave|schedutil|userspace))?\Z"
-)
-
-
 def _cpu_frequency(text: str, reading: Reading) -> str:
-    if not _CPU_FREQUENCY.match(text):
-        lines = (f'{reading.command}: error: unrecognized --cpu-freq argument "{text}"',)
-        raise OptionError(*lines, f"{reading.command}: error: Invalid --cpu-freq argument")
+    try:
+        check_cpu_frequency(text)
+    except FrequencyError as error:
+        raise _all_errors(reading, *error.lines, "Invalid --cpu-freq argument") from None
     return text
 
 
-def _words(known: Sequence[str], message: str, code: int = 255) -> Value:
-    """A list of known words; ``message`` has %s for the text."""
-
-    def read(text: str, reading: Reading) -> str:
-        if any(word.strip().lower() not in known for word in text.split(",")):
-            raise reading.error(message % text, code)
-        return text.lower()
-
-    return read
+def _all_errors(reading: Reading, *lines: str, code: int = 255) -> OptionError:
+    return OptionError(*(f"{reading.command}: error: {line}" for line in lines), code=code)
 
 
-_FREQUENCY = re.compile(r"(?:(?:task|energy|network|filesystem)=)?\d+(?:,(?:task|energy|network|filesystem)=\d+)*\Z", re.ASCII)
+_GRES_FLAGS = ("disable-binding", "enforce-binding", "multiple-tasks-per-sharing", "one-task-per-sharing", "allow-task-sharing")
+
+
+def _gres_flags(text: str, reading: Reading) -> str:
+    for word in text.split(",") if text else ():
+        if word.strip().lower() not in _GRES_FLAGS:
+            raise reading.error(f"Invalid --gres-flags specification: {word}")
+    return text.lower()
+
+
+_PROFILES = ("none", "all", "energy", "task", "lustre", "network")
+
+
+def _profile(text: str, reading: Reading) -> str:
+    """The words that name a profile; others are passed over as long as there is one."""
+    known = [word for word in text.lower().split(",") if word in _PROFILES]
+    if not known:
+        raise reading.error(f"invalid --profile={text} option")
+    return ",".join(known)
 
 
 def _accounting_frequency(text: str, reading: Reading) -> str:
-    if not _FREQUENCY.match(text):
-        raise reading.error(f"Invalid --acctg-freq specification: {text}")
+    try:
+        check_sample_intervals(text)
+    except FrequencyError as error:
+        raise _all_errors(reading, *error.lines) from None
     return text
 
 
-_MEMORY_BINDINGS = frozenset(
-    ["quiet", "verbose", "none", "rank", "local", "prefer", "sort", "nosort", "q", "v", "no", "nobind"]
-)
-
-
 def _memory_binding(text: str, reading: Reading) -> str:
-    for word in text.lower().split(","):
-        if word not in _MEMORY_BINDINGS and not word.startswith(("map_mem:", "mask_mem:")) and not word.startswith("0x"):
-            raise reading.error(f'unrecognized --mem-bind argument "{text}"')
+    if text.lower() == "help":
+        words = ("quiet", "verbose", "none", "rank", "local", "prefer", "map_mem:NODE,...", "mask_mem:MASK,...", "help")
+        raise OptionError(output=_words_help(reading.option, words))
+    try:
+        check_memory_binding(text)
+    except BindingError as error:
+        raise _all_errors(reading, *error.lines) from None
     return text
 
 
@@ -395,18 +412,24 @@ LIMITS = ["CPU", "FSIZE", "DATA", "STACK", "CORE", "RSS", "NPROC", "NOFILE", "ME
 def _propagate(text: str, reading: Reading) -> str:
     if text in ("ALL", "NONE"):
         return text
-    for word in text.split(","):
-        if word.strip().upper().removeprefix("RLIMIT_") not in LIMITS:
-            lines = (f"{reading.command}: error: Bad rlimit name: {word}",)
-            raise OptionError(*lines, f"{reading.command}: error: --propagate={text} is not valid.", code=1)
+    for word in filter(None, text.replace(" ", ",").split(",")):
+        if word.removeprefix("RLIMIT_") not in LIMITS:
+            raise _all_errors(reading, f"Bad rlimit name: {word}", f"--propagate={text} is not valid.", code=1)
     return text
 
 
 def _memory_update(text: str, reading: Reading) -> tuple[int, int]:
-    match = re.match(r"(\d{1,9})%?@(\d{1,9})\Z", text, re.ASCII)
-    if match is None:
+    margin, at, delay = text.partition("@")
+    if not at:
         raise reading.error("--mem-update requires MARGIN@DELAY format")
-    return int(match[1]), int(match[2])
+    numbers = whole_number(margin), whole_number(delay)
+    if None in numbers or not all(number is not None and 0 < number <= LARGEST for number in numbers):
+        raise reading.invalid()
+    return numbers[0] or 0, numbers[1] or 0
+
+
+def _never(_: str, reading: Reading) -> object:
+    raise reading.error(f"Invalid --{reading.option} specification", 1)
 
 
 def _refusal(reason: str) -> Value:
@@ -430,9 +453,10 @@ def _oom_kill_step(text: str, reading: Reading) -> int:
 
 
 def _segment(text: str, reading: Reading) -> int:
-    if not (text.isascii() and text.isdigit()) or len(text) > 5 or int(text) > 0xFFFF:
+    number = whole_number(text)
+    if number is None or not 0 <= number < 0xFFFF:
         raise reading.invalid()
-    return int(text)
+    return number
 
 
 def _image(text: str, reading: Reading) -> str:
@@ -478,6 +502,7 @@ def _row(
     accepted: str = "",
     refused: str = "",
     note: str = "",
+    status: Status = Status.HONOURED,
     commands: tuple[str, ...] = COMMANDS,
     alone: object = True,
     hidden: bool = False,
@@ -489,7 +514,7 @@ def _row(
         names=tuple(word for word in words if not word.startswith("-")),
         short=next((word[1:] for word in words if word.startswith("-")), ""),
         argument=argument,
-        status=_REFUSED if refused else _ACCEPTED if accepted else Status.HONOURED,
+        status=_REFUSED if refused else _ACCEPTED if accepted else status,
         note=refused or accepted or note,
         hidden=hidden,
         commands=commands,
@@ -605,7 +630,7 @@ SUBMISSION: tuple[SubmissionOption, ...] = (
         "thread-spec",
         _REQUIRED,
         "thread_specification",
-        _number(0),
+        _number(),
         variables="*_THREAD_SPEC",
         accepted="not allowed by configuration",
     ),
@@ -620,7 +645,7 @@ SUBMISSION: tuple[SubmissionOption, ...] = (
     _row("gpus -G", _REQUIRED, "tres_per_job", _gpus, variables="*_GPUS"),
     _row("gpus-per-node", _REQUIRED, "tres_per_node", _gpus, variables="*_GPUS_PER_NODE"),
     _row("gpus-per-socket", _REQUIRED, "tres_per_socket", _gpus),
-    _row("gpus-per-task", _REQUIRED, "gpus_per_task", _gpus_per_task, variables="*_GPUS_PER_TASK"),
+    _row("gpus-per-task", _REQUIRED, "gpus_per_task", _text, variables="*_GPUS_PER_TASK"),
     _row("gres", _REQUIRED, "tres_per_node no_gres", _gres, variables="*_GRES SLURM_STEP_GRES", alone=(None, False)),
     _row("mem", _REQUIRED, "memory_per_node", _memory, variables="*_MEM_PER_NODE"),
     _row("mem-per-cpu", _REQUIRED, "memory_per_cpu", _memory, variables="*_MEM_PER_CPU"),
@@ -635,7 +660,7 @@ SUBMISSION: tuple[SubmissionOption, ...] = (
     _row("ntasks-per-gpu", _REQUIRED, "ntasks_per_tres", _number(), variables="SLURM_NTASKS_PER_GPU"),
     _row("ntasks-per-tres", _REQUIRED, "ntasks_per_tres", _number(), hidden=True),
     _row("ntasks-per-node", _REQUIRED, "tasks_per_node", _number(), variables="SLURM_NTASKS_PER_NODE"),
-    _row("tasks-per-node", _REQUIRED, "tasks_per_node", _number(), hidden=True),
+    _row("tasks-per-node", _REQUIRED, "tasks_per_node", _number(called="--ntasks-per-node"), hidden=True),
     _row("ntasks-per-socket", _REQUIRED, "tasks_per_socket", _number(), variables="SLURM_NTASKS_PER_SOCKET"),
     _row("overcommit -O", _NONE, "overcommit", variables="*_OVERCOMMIT"),
     _row("oversubscribe -s", _NONE, "shared", alone="oversubscribe"),
@@ -654,7 +679,14 @@ SUBMISSION: tuple[SubmissionOption, ...] = (
     _row("tmp", _REQUIRED, "temporary_disk_per_node", _memory),
     _row("tres-per-task", _REQUIRED, "tres_per_task", _text, variables="*_TRES_PER_TASK"),
     _row("use-min-nodes", _NONE, "use_min_nodes", variables="*_USE_MIN_NODES"),
-    _row("resources", _REQUIRED, "resources", _text, refused="hierarchical resources are not configured"),
+    _row(
+        "resources",
+        _REQUIRED,
+        "resources",
+        _text,
+        note="there is no resources.yaml, and so no resource that may be asked for",
+        status=_REFUSED,
+    ),
     # --- how it runs
     _row(
         "acctg-freq",
@@ -672,7 +704,7 @@ SUBMISSION: tuple[SubmissionOption, ...] = (
         variables="SLURM_BURST_BUFFER SALLOC_BURST_BUFFER",
         accepted="there are no burst buffers; shown as asked",
     ),
-    _row("bbf", _REQUIRED, "burst_buffer_file", _text, refused="there are no burst buffers"),
+    _row("bbf", _REQUIRED, "burst_buffer_file", _never, note="there are no burst buffers", status=_REFUSED),
     _row("chdir -D", _REQUIRED, "current_working_directory", _text, variables="SLURM_REMOTE_CWD SLURM_WORKING_DIR"),
     _row(
         "container",
@@ -733,10 +765,7 @@ SUBMISSION: tuple[SubmissionOption, ...] = (
         "gres-flags",
         _REQUIRED,
         "gres_flags",
-        _words(
-            ["disable-binding", "enforce-binding", "multiple-tasks-per-sharing", "one-task-per-sharing", "allow-task-sharing"],
-            "Invalid --gres-flags specification: %s",
-        ),
+        _gres_flags,
         variables="*_GRES_FLAGS",
         accepted=_NOT_YET,
     ),
@@ -762,7 +791,7 @@ SUBMISSION: tuple[SubmissionOption, ...] = (
         "profile",
         _REQUIRED,
         "profile",
-        _words(["none", "all", "energy", "task", "lustre", "network"], "invalid --profile=%s option"),
+        _profile,
         variables="*_PROFILE",
         accepted="no profiles are gathered",
     ),
@@ -933,6 +962,6 @@ def read_variable(row: SubmissionOption, text: str, reading: Reading) -> dict[st
     if row.argument is Argument.NONE:
         on = text in ("", "yes") or bool(re.match(r"[ \t]*[+-]?0*[1-9]", text))
         return row.read(None, reading) if on else {}
-    if row.argument is Argument.OPTIONAL and not text:
+    if row.argument is Argument.OPTIONAL and (not text or (row.name == "no-kill" and text == "no")):
         return row.read(None, reading)
     return row.read(text, reading)

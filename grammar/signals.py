@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from grammar.errors import GrammarError
+from grammar.numbers import whole_number
 
 NUMBERS: dict[str, int] = {
     "HUP": 1,
@@ -35,7 +36,7 @@ NAMES: dict[int, str] = {number: name for name, number in NUMBERS.items()}
 DEFAULT_DELAY = 60
 """Seconds before the time limit at which ``--signal`` is sent when it names none."""
 
-_OPTION = re.compile(r"(?:([BbRr]+):)?[ \t]*([A-Za-z0-9]+)[ \t]*(?:@[ \t]*(\d{0,5}))?\Z", re.ASCII)
+_OPTION = re.compile(r"(?:([BbRr]+):)?[ \t]*([A-Za-z0-9]+|[+-]\d+)[ \t]*(?:@[ \t]*(\d{0,5}))?\Z", re.ASCII)
 _UNKNOWN = {"SEGV"}
 
 
@@ -60,15 +61,25 @@ def parse_signal(text: str) -> int:
     return number
 
 
+def _warning_number(text: str) -> int:
+    """A signal's number as 16 bits hold it, or that of a name. Raises GrammarError."""
+    number = whole_number(text)
+    try:
+        if number is None:
+            return parse_signal(text)
+    except GrammarError:
+        pass
+    if not number or not number & 0xFFFF:
+        raise GrammarError("Invalid --signal specification")
+    return number & 0xFFFF
+
+
 def parse_warning_signal(text: str) -> WarningSignal:
     """``[{R|B}:]SIGNAL[@SECONDS]``. Raises GrammarError."""
     match = _OPTION.match(text)
-    if match is None or (match[3] and int(match[3]) >= 0xFFFF):
+    if match is None or (match[3] and int(match[3]) > 0xFFFF):
         raise GrammarError("Invalid --signal specification")
-    try:
-        number = parse_signal(match[2])
-    except GrammarError:
-        raise GrammarError("Invalid --signal specification") from None
+    number = _warning_number(match[2])
     if NAMES.get(number) in _UNKNOWN and not match[2].isdigit():
         raise GrammarError("Invalid --signal specification")
     delay = DEFAULT_DELAY if match[3] is None else int(match[3] or 0)

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from grammar.errors import GrammarError
 
-_SIZE = re.compile(r"(\d{1,18})(?:([KMGT])B?)?\Z", re.IGNORECASE | re.ASCII)
+_SIZE = re.compile(r"[ \t]*\+?(\d{1,18})(?:([KMGT])B?)?\Z", re.IGNORECASE | re.ASCII)
 _FACTORS = {"M": 1, "G": 1 << 10, "T": 1 << 20}
 _UNITS = "KMGTPE"
 

@@ -141,6 +141,7 @@ _HOURS_OF_NAMES = {"midnight": 0, "elevenses": 11, "fika": 15, "noon": 12, "teat
 _UNITS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 604800}
 _DELTA = re.compile(r"[ \t]*([+-])[ \t]*(\d{0,18})[ \t]*", re.ASCII)
 _UNIT = re.compile(r"(second|minute|hour|day|week)s?", re.IGNORECASE)
+_FEW_DIGITS = re.compile(r"\d{1,2}", re.ASCII)
 _ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _MERIDIEM = re.compile(r"[ \t]*([AaPp])[Mm]")
 
@@ -234,6 +235,15 @@ class _Scanner:
             raise self.fail(at)
         return number
 
+    def _few_digits(self, at: int, most: int) -> tuple[int, int]:
+        """One or two digits at ``at``, from 1 to ``most``, and where they end."""
+        match = _FEW_DIGITS.match(self.text, at)
+        if match is None:
+            raise self.fail(min(at, len(self.text)))
+        if not 1 <= int(match[0]) <= most:
+            raise self.fail(match.end() - 2)
+        return int(match[0]), match.end()
+
     def _clock(self) -> None:
         if self.clock is not None:
             raise self.fail()
@@ -247,7 +257,7 @@ class _Scanner:
             second, end = self._digits(end + 1, 0, 59), end + 3
         if meridiem := _MERIDIEM.match(self.text, end):
             if hour > 12:
-                raise self.fail()
+                raise self.fail(end)
             hour = hour % 12 + (12 if meridiem[1] in "Pp" else 0)
             end = meridiem.end()
         self.clock = (hour, minute, second)
@@ -264,10 +274,9 @@ class _Scanner:
             self.date = (int(self.text[start : start + 4]), month, day)
             self.position = start + 10
             return
-        month, at = self._digits(start, 1, 12), start + 2
-        separator = self.text[at : at + 1]
-        at += separator in ("/", ".")
-        day, at = self._digits(at, 1, 31), at + 2
+        month, at = self._few_digits(start, 12)
+        at += self.text[at : at + 1] in ("/", ".") and at < len(self.text)
+        day, at = self._few_digits(at, 31)
         year: int | None = None
         if self.text[at : at + 1] in ("/", ".") and self.text[at : at + 1]:
             at += 1

@@ -15,9 +15,9 @@ from grammar.errors import GrammarError
 from grammar.sizes import format_memory, parse_printed_memory
 
 _NAME = r"[A-Za-z_][A-Za-z0-9_.@-]*"
-_GRES = re.compile(rf"(?:gres/)?({_NAME})(?::({_NAME}))?(?:[:=](\d{{1,18}})([KMGTkmgt]?))?\Z", re.ASCII)
 _MULTIPLIERS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _ORDER = {"cpu": 0, "mem": 1, "energy": 2, "node": 3, "billing": 4}
+_COUNT = re.compile(r"(\d{1,18})([KMGTkmgt]?)\Z", re.ASCII)
 _TYPED_COUNT = re.compile(r"(?:(?P<type>[^:=,]+)[:=])?(?P<count>\d{1,18}[KMGTkmgt]?)\Z", re.ASCII)
 
 
@@ -37,18 +37,34 @@ class Gres:
 
 @lru_cache(maxsize=1024)
 def parse_gres(text: str) -> tuple[Gres, ...]:
-    """The items of ``gpu:a100:2,shard:4K``, also with ``gres/`` before and ``=`` for the last colon. A count left out is 1.
+    """The items of ``gpu:a100:2,shard:4K``, also with ``gres/`` before and ``=`` for the last colon. A count left out is 1; a
+    word alone that is no count is a type. Of an item said twice the last holds, and empty words say nothing.
 
     Raises GrammarError with the message that clients know.
     """
-    items = []
+    found: dict[tuple[str, str], Gres] = {}
     for word in text.split(","):
-        match = _GRES.match(word.strip())
-        if match is None:
-            raise GrammarError("Invalid generic resource (gres) specification")
-        count = int(match[3]) * _MULTIPLIERS[match[4].upper()] if match[3] else 1
-        items.append(Gres(match[1], match[2] or "", count))
-    return tuple(items)
+        if item := _gres_item(word.removeprefix("gres/")):
+            found[item.name, item.type] = item
+    return tuple(found.values())
+
+
+_NOTHING = re.compile(r"0+[KMGTkmgt]?\Z", re.ASCII)
+_SEPARATORS = re.compile("[:=]")
+INVALID_TRES = "Invalid Trackable RESource (TRES) specification"
+
+
+def _gres_item(word: str) -> Gres | None:
+    name, *rest = _SEPARATORS.split(word, maxsplit=1)
+    if not rest:
+        return Gres(name, "", 1) if name and not _NOTHING.match(name) else None
+    *types, last = _SEPARATORS.split(rest[0])
+    count = _COUNT.match(last)
+    if count:
+        return Gres(name, ":".join(types), int(count[1]) * _MULTIPLIERS[count[2].upper()])
+    if types or not last or word[len(name)] == "=":
+        raise GrammarError(INVALID_TRES)
+    return Gres(name, last, 1)
 
 
 def format_gres(items: Iterable[Gres]) -> str:
@@ -82,17 +98,23 @@ def gpus_per_task(text: str) -> str:
 
 @lru_cache(maxsize=1024)
 def parse_tres_per_task(text: str) -> tuple[tuple[str, int], ...]:
-    """(name, count) of ``cpu=2,gres/gpu:1`` and ``cpu:2``: a name is ``cpu``, ``gres/NAME[:TYPE]`` or ``license/NAME``."""
+    """(name, count) of ``cpu=2,gres/gpu:1`` and ``cpu:2``: a name is ``cpu``, ``gres/NAME[:TYPE]`` or ``license/NAME``. A
+    word without a count that is none of them says nothing. Raises GrammarError."""
     items = []
     for word in text.split(","):
+        if word.startswith(("gres/", "gres:")):
+            found = _gres_item(word[5:])
+            items += [(f"gres/{found.label}", found.count)] if found else []
+            continue
         match = _PER_TASK.match(word)
-        if match is None:
-            raise GrammarError("Invalid Trackable RESource (TRES) specification")
-        items.append((match[1], int(match[2]) if match[2] else 1))
+        if match is not None:
+            items.append((match[1], int(match[2]) if match[2] else 1))
+        elif _SEPARATORS.search(word):
+            raise GrammarError(INVALID_TRES)
     return tuple(items)
 
 
-_PER_TASK = re.compile(rf"(cpu|mem|license/{_NAME}|gres/{_NAME}(?::{_NAME})?)(?:[:=](\d{{1,18}}))?\Z", re.ASCII)
+_PER_TASK = re.compile(rf"(cpu|license/{_NAME})(?:[:=](\d{{1,18}}))?\Z", re.ASCII)
 
 
 def parse_tres(text: str) -> dict[str, int]:
@@ -101,13 +123,13 @@ def parse_tres(text: str) -> dict[str, int]:
     for word in text.split(",") if text else ():
         name, equals, amount = word.partition("=")
         if not name or not equals:
-            raise GrammarError("Invalid Trackable RESource (TRES) specification")
+            raise GrammarError(INVALID_TRES)
         if name == "mem":
             found[name] = parse_printed_memory(amount)
         elif amount.isascii() and amount.isdigit() and len(amount) <= 18:
             found[name] = int(amount)
         else:
-            raise GrammarError("Invalid Trackable RESource (TRES) specification")
+            raise GrammarError(INVALID_TRES)
     return found
 
 

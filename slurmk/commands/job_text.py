@@ -375,7 +375,7 @@ class JobText:
                 user_name=job.credentials.user_name,
             ),
         )
-        return name if name.startswith("/") else f"{job.request.current_working_directory or ''}/{name}"
+        return name if name.startswith("/") else f"{(job.request.current_working_directory or '').rstrip('/')}/{name}"
 
     def output_pattern(self, job: Job) -> str:
         return job.request.standard_output or ("slurm-%A_%a.out" if job.array_job_id else "slurm-%j.out")

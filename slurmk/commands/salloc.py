@@ -27,6 +27,7 @@ from slurmk.commands.submission import (
     Options,
     absolute,
     check_cluster,
+    check_gres_help,
     credentials_of,
     option_variables,
     parse_components,
@@ -98,6 +99,7 @@ async def run(call: Call, controller: Controller, output: Output) -> int:
     try:
         return await _run(call, controller, output)
     except OptionError as error:
+        output.write(error.output)
         output.error("".join(f"{line}\n" for line in error.lines))
         return exit_error(call.environment) if error.code == 1 else error.code
 
@@ -113,6 +115,7 @@ async def _run(call: Call, controller: Controller, output: Output) -> int:
         output.error("".join(f"{line}\n" for options in told for line in verbose_lines(NAME, options)))
     directory = await _directory(call, output, lead)
     check_cluster(NAME, lead, controller.machine.site.cluster_name)
+    check_gres_help(lead, controller.machine.site)
     command = _command(call, controller.machine.site, operands)
     components = await _components(call, output, told)
     accepted = await _submit(call, controller, output, components, command)

@@ -18,6 +18,7 @@ from slurmk.commands.submission import (
     Options,
     absolute,
     check_cluster,
+    check_gres_help,
     check_values,
     credentials_of,
     exported,
@@ -68,6 +69,7 @@ async def run(call: Call, controller: Controller, output: Output) -> int:
         output.error("".join(f"{NAME}: {word}: {line}\n" for line in error.lines))
         return error.code
     except OptionError as error:
+        output.write(error.output)
         output.error("".join(f"{line}\n" for line in error.lines))
         return error.code
 
@@ -94,6 +96,7 @@ async def _run(call: Call, controller: Controller, output: Output) -> int:
     if lead.get("verbose"):
         output.error("".join(f"{line}\n" for options in told for line in verbose_lines(NAME, options)))
     check_cluster(NAME, lead, controller.machine.site.cluster_name)
+    check_gres_help(lead, controller.machine.site)
     submissions, files = await _prepare(call, output, told, script, controller.machine.site, quiet=quiet)
     event = Submit(now, call.caller, submissions)
     if lead.get("test_only"):

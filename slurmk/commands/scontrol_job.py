@@ -35,6 +35,11 @@ def _or_null(text: str | None) -> str:
     return text or NULL
 
 
+def _said(text: str | None) -> str:
+    """What a request says, an empty text too."""
+    return NULL if text is None else text
+
+
 def _or_any(value: int | None) -> str:
     return "*" if value is None else str(value)
 
@@ -95,7 +100,7 @@ def _identity(job: Job) -> str:
 def _owner(job: Job) -> str:
     owner = job.credentials
     user, group = f"{owner.user_name}({owner.user_id})", f"{owner.group_name}({owner.group_id})"
-    return f"UserId={user} GroupId={group} MCS_label={job.request.mcs_label or 'N/A'}"
+    return f"UserId={user} GroupId={group} MCS_label={_said(job.request.mcs_label).replace(NULL, 'N/A')}"
 
 
 def _times(text: JobText, job: Job) -> Iterator[str]:
@@ -122,7 +127,7 @@ def _times(text: JobText, job: Job) -> Iterator[str]:
 def _places(text: JobText, job: Job) -> Iterator[str]:
     request = job.request
     yield f"Partition={job.partition} AllocNode:Sid={job.submit_host}:{job.session_id}"
-    yield f"ReqNodeList={_or_null(request.required_nodes)} ExcNodeList={_or_null(request.excluded_nodes)}"
+    yield f"ReqNodeList={_or_null(request.required_nodes)} ExcNodeList={_said(request.excluded_nodes)}"
     yield f"NodeList={text.nodes(job)}"
     if job.allocation:
         yield f"BatchHost={text.batch_host(job)}"
@@ -196,9 +201,13 @@ def _node_details(shares: Sequence[NodeShare]) -> Iterator[str]:
         yield f"  Nodes={node_list(tuple(share.node for share in group))} CPU_IDs={cpu_ids} Mem={memory} GRES={gres}"
 
 
+def _delay(seconds: int) -> str:
+    return "UNLIMITED" if seconds == INFINITE else format_elapsed(seconds, padded=True)
+
+
 def _how(text: JobText, job: Job) -> Iterator[str]:
     request = job.request
-    yield f"Features={_or_null(request.constraints)} DelayBoot={format_elapsed(request.delay_boot or 0, padded=True)}"
+    yield f"Features={_said(request.constraints)} DelayBoot={_delay(request.delay_boot or 0)}"
     if request.cluster_constraint is not None:
         yield f"ClusterFeatures={request.cluster_constraint}"
     if request.prefer is not None:
@@ -208,7 +217,7 @@ def _how(text: JobText, job: Job) -> Iterator[str]:
     licenses = _or_null(request.licenses)
     yield (
         f"OverSubscribe={text.oversubscribe(job)} Exclusive={text.exclusive(job)} Contiguous={int(request.contiguous)}"
-        f" Licenses={licenses} LicensesAlloc={licenses if job.allocation else NULL} Network={_or_null(request.network)}"
+        f" Licenses={licenses} LicensesAlloc={licenses if job.allocation else NULL} Network={_said(request.network)}"
     )
     yield f"Command={_or_null(job.command)}"
     if job.submit_line:
@@ -240,7 +249,7 @@ def _files(text: JobText, job: Job) -> Iterator[str]:
     if request.segment_size:
         yield f"SegmentSize={request.segment_size}" + _SEGMENTS[request.consolidate_segments, request.spread_segments]
     if request.required_switches:
-        wait = format_elapsed(request.wait_for_switch or 0, padded=True)
+        wait = format_elapsed(text.switch_wait(job), padded=True)
         yield f"Switches={request.required_switches}@{wait}"
 
 
@@ -281,7 +290,7 @@ def _trackable(job: Job) -> Iterator[str]:
         ("TresPerSocket", request.tres_per_socket),
         ("TresPerTask", per_task),
     ):
-        if value:
+        if value is not None:
             yield f"{name}={value}"
 
 

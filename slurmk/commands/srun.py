@@ -24,6 +24,7 @@ from slurmk.commands.submission import (
     Options,
     absolute,
     check_cluster,
+    check_gres_help,
     credentials_of,
     exported,
     option_variables,
@@ -62,6 +63,7 @@ async def run(call: Call, controller: Controller, output: Output) -> int:
     try:
         return await _run(call, controller, output)
     except OptionError as error:
+        output.write(error.output)
         output.error("".join(f"{line}\n" for line in error.lines))
         return error.code
 
@@ -345,6 +347,7 @@ async def _alone(
     """Make an allocation, wait for it, then run the step in it. Cancelled when the caller goes away before."""
     quiet = bool(options.get("quiet"))
     check_cluster(NAME, options, controller.machine.site.cluster_name)
+    check_gres_help(options, controller.machine.site)
     options.values.setdefault("name", os.path.basename(operands[0]))
     checked = request_of(NAME, options, call)
     if not quiet:

@@ -15,13 +15,15 @@ from functools import lru_cache
 from typing import Any, cast
 
 from grammar.arguments import Given, parse_arguments
+from grammar.bindings import is_tres_binding
 from grammar.constraints import features_of, normalise_constraint, parse_constraint
 from grammar.errors import GrammarError
 from grammar.hostlist import compress, expand
+from grammar.numbers import leading_number
 from grammar.options import COUNTED, LIMITS, OptionError, Reading, SubmissionOption, options_of, read_variable, variables_of
 from grammar.script import Directive, ScriptDirectives
 from grammar.signals import NAMES
-from grammar.tres import Gres, parse_gres, parse_tres_per_task
+from grammar.tres import INVALID_TRES, Gres, gpus_per_task, parse_gres, parse_tres_per_task
 from slurmk.commands.call import Call, Output, Unreadable
 from slurmk.model.job import Credentials, JobRequest
 from slurmk.model.site import Site
@@ -218,18 +220,23 @@ def request_of(command: str, options: Options, call: Call) -> Checked:
     """The job request of one component, with the rules between options applied. Raises OptionError."""
     _check_exclusions(command, options)
     values = dict(options.values)
+    _hint_gives_way(options, values)
     warnings: list[str] = []
     _hosts(command, values)
     _task_resources(command, options, values)
     if "extra-node-info" in options.said and values.get("tasks") is None:
         values["tasks"] = _tasks_of_layout(values)
     warnings += _sizes(command, values)
+    _check_segments(command, values)
     warnings += _specialised_cores(command, values)
     _ports(command, values)
     _features(command, values)
+    if values.get("resources"):
+        raise _not_submitted(command, "Invalid license specification")
     if values.get("memory_per_cpu") == 0:
         values["memory_per_node"] = values.pop("memory_per_cpu")
-    directory = absolute(values.get("current_working_directory") or call.directory, call.directory)
+    named = values.get("current_working_directory")
+    directory = call.directory if named is None else absolute(named, call.directory)
     values["current_working_directory"] = directory
     for name in ("standard_output", "standard_error", "standard_input"):
         if values.get(name) is not None:
@@ -285,13 +292,10 @@ def _features(command: str, values: dict[str, Any]) -> None:
     except GrammarError as error:
         raise _not_submitted(command, str(error)) from None
     batch = values.get("batch_features")
-    if batch and not set(batch.replace("&", ",").replace("|", ",").split(",")) <= set(features_of(tree)):
+    if batch is not None and not set(batch.replace("&", ",").replace("|", ",").split(",")) <= set(features_of(tree)):
         raise _not_submitted(command, "Job --batch option is invalid or not a subset of --constraint")
-    if values.get("tres_bind") and not _TRES_BIND.match(values["tres_bind"]):
+    if values.get("tres_bind") and not is_tres_binding(values["tres_bind"]):
         raise _not_submitted(command, "Invalid Trackable RESource (TRES) specification")
-
-
-_TRES_BIND = re.compile(r"gres/[\w/]+:")
 
 
 def _hosts(command: str, values: dict[str, Any]) -> None:
@@ -327,12 +331,13 @@ def _variable(command: str, name: str) -> str:
 
 def _task_resources(command: str, options: Options, values: dict[str, Any]) -> None:
     """--cpus-per-task, --gpus-per-task and --tres-per-task are one text in the end: ``cpu=2,gres/gpu=1``."""
-    text, gpus, cpus = values.get("tres_per_task"), values.pop("gpus_per_task", None), values.get("cpus_per_task")
+    text, raw, cpus = values.get("tres_per_task"), values.pop("gpus_per_task", None), values.get("cpus_per_task")
+    if raw is not None and raw.startswith("-"):
+        raise _error(command, INVALID_TRES)
+    gpus = gpus_per_task(raw or "")
     if text:
-        try:
-            counts = dict(parse_tres_per_task(text))
-        except GrammarError:
-            raise _error(command, "Invalid Trackable RESource (TRES) specification") from None
+        text = text.replace("gres:", "gres/")
+        counts = _counts_per_task(command, text)
         if "cpu" in counts:
             if cpus is not None:
                 counts["cpu"] = _one_cpu_count(command, options, counts, cpus)
@@ -343,16 +348,41 @@ def _task_resources(command: str, options: Options, values: dict[str, Any]) -> N
         if gpus:
             text = f"{text},{gpus}"
     else:
-        text = ",".join(part for part in (f"cpu={cpus}" if cpus is not None else "", gpus or "") if part)
-    values["tres_per_task"] = text or None
-    per_task = _gpus_in(text)
+        given = text
+        text = ",".join(part for part in (f"cpu={cpus}" if cpus is not None else "", gpus or "") if part) or given
+    values["tres_per_task"] = text
+    per_task = _gpus_in(text or "")
     if per_task and not values.get("tres_bind"):
         values["tres_bind"] = f"gres/gpu:per_task:{per_task}"
-    if per_task and values.get("tasks") is None:
+    asked = per_task or any(leading_number(word)[0] for word in (raw or "").split(","))
+    if asked and values.get("tasks") is None:
         _tasks_from_gpus(command, values, per_task)
     elif values.get("tasks") is None and values.get("ntasks_per_tres"):
         _tasks_per_gpu(command, values)
     _check_gres(command, values)
+
+
+def _counts_per_task(command: str, text: str) -> dict[str, int]:
+    """What --tres-per-task says, by name; of one said twice the first holds. Raises OptionError."""
+    for word in text.split(","):
+        name, _, count = word.replace(":", "=").partition("=")
+        if name in NEVER_PER_TASK:
+            raise _fatal(command, f"Invalid TRES for --tres-per-task: {name}")
+        if name == "cpu" and not leading_number(count)[0]:
+            raise _fatal(command, "Invalid --tres-per-task=cpu=0")
+    found: dict[str, int] = {}
+    try:
+        for name, number in parse_tres_per_task(text):
+            found.setdefault(name, number)
+    except GrammarError as error:
+        if any(not word.startswith("gres/") and not word.startswith("cpu") for word in text.split(",")):
+            raise _not_submitted(command, str(error)) from None
+        raise _error(command, str(error)) from None
+    return found
+
+
+NEVER_PER_TASK = frozenset(("mem", "billing", "node", "energy", "vmem", "pages"))
+"""TRES that --tres-per-task does not take."""
 
 
 def _gpus_in(text: str) -> int:
@@ -368,7 +398,7 @@ def _gpu_count(text: str | None) -> int:
 
 def _tasks_from_gpus(command: str, values: dict[str, Any], per_task: int) -> None:
     total = _gpu_count(values.get("tres_per_job"))
-    if total:
+    if total and per_task:
         values["tasks"] = max(1, total // per_task)
     elif not values.get("tasks_per_node"):
         options = "--gpus-per-task or --tres-per-task used without either --gpus or -n/--ntasks"
@@ -392,14 +422,12 @@ OTHER_TRES = frozenset(("cpu", "mem", "node", "billing", "license", "energy", "g
 
 
 def _check_gres(command: str, values: dict[str, Any]) -> None:
-    gpus = any(values.get(name) for name in ("tres_per_job", "tres_per_node", "tres_per_socket", "tres_per_task"))
-    names = [word.removeprefix("gres/").partition(":")[0] for word in (values.get("tres_per_node") or "").split(",")]
-    if any(name in OTHER_TRES for name in names):
-        raise _error(command, "Invalid generic resource (gres) specification")
-    memory = values.get("memory_per_tres")
-    if memory and not gpus:
-        line = f"Requested mem_per_tres={memory} but did not request any GPU."
-        raise _error(command, line, _INVALID_GRES)
+    gpus = any(values.get(name) for name in (*_GPUS_FOR, "tres_per_task"))
+    _check_words(command, values)
+    for option, name in (("mem_per_tres", "memory_per_tres"), ("cpus_per_tres", "cpus_per_tres")):
+        wanted = values.get(name)
+        if wanted and not gpus and not wanted.endswith(":0"):
+            raise _error(command, f"Requested {option}={wanted} but did not request any GPU.", _INVALID_GRES)
     if not gpus:
         return
     typed = {bool(item.type) for name in _GPUS_FOR for item in _gpu_items(values.get(name))}
@@ -408,15 +436,27 @@ def _check_gres(command: str, values: dict[str, Any]) -> None:
     _check_gpu_counts(command, values)
 
 
+def _check_words(command: str, values: Mapping[str, Any]) -> None:
+    """Every GRES text can be read, and names what may be a GRES. Raises OptionError."""
+    try:
+        items = [item for name in _GPUS_FOR for item in parse_gres(values.get(name) or "")]
+    except GrammarError as error:
+        raise _error(command, str(error)) from None
+    if any(item.name in OTHER_TRES for item in items):
+        raise _error(command, _INVALID_GRES)
+    if any(_COUNT_ALONE.fullmatch(item.name) for item in items):
+        raise _not_submitted(command, INVALID_TRES)
+
+
+_COUNT_ALONE = re.compile(r"\d*[1-9]\d*[KMGTkmgt]?|", re.ASCII)
+"""A count without a name, which is no GRES; a count of none says nothing."""
+
 _INVALID_GRES = "Invalid generic resource (gres) specification"
 _GPUS_FOR = ("tres_per_job", "tres_per_node", "tres_per_socket")
 
 
 def _gpu_items(text: str | None) -> list[Gres]:
-    try:
-        return [item for item in parse_gres(text) if item.name == "gpu"] if text else []
-    except GrammarError:
-        return []
+    return [item for item in parse_gres(text) if item.name == "gpu"] if text else []
 
 
 def _check_gpu_counts(command: str, values: dict[str, Any]) -> None:
@@ -456,6 +496,20 @@ def _check_gpu_counts(command: str, values: dict[str, Any]) -> None:
 _ENSURE_ALL = "Failed to ensure --gpus >= --gres=gpu/--gpus-per-node >= --gpus-per-socket"
 
 
+_INSTEAD_OF_HINTS = frozenset(("extra-node-info", "cores-per-socket", "threads-per-core", "ntasks-per-core", "cpu-bind"))
+
+
+def _hint_gives_way(options: Options, values: dict[str, Any]) -> None:
+    """A hint says nothing about a layout that is given in numbers."""
+    said = _INSTEAD_OF_HINTS & options.said.keys()
+    if "hint" not in options.said or not said:
+        return
+    numbers = {"cores-per-socket": "cores_per_socket", "threads-per-core": "threads_per_core"}
+    for option, name in numbers.items():
+        if option not in said and "extra-node-info" not in said:
+            values.pop(name, None)
+
+
 def _tasks_of_layout(values: Mapping[str, Any]) -> int:
     """``-B`` alone asks for as many tasks as the sockets, cores and threads that it names."""
     tasks = 1
@@ -470,7 +524,8 @@ def _sizes(command: str, values: dict[str, Any]) -> list[str]:
     tasks, per_node = values.get("tasks"), values.get("tasks_per_node")
     least, most = values.get("minimum_nodes"), values.get("maximum_nodes")
     said = least is not None
-    if not (said or required or tasks or values.get("cpus_per_task") or values.get("tasks_per_core")):
+    cpus = values.get("cpus_per_task") or 0
+    if not (said or required or tasks or cpus > 1 or values.get("tasks_per_core")):
         least = most = 1
     elif not said and required:
         least = most = required
@@ -493,6 +548,13 @@ def _sizes(command: str, values: dict[str, Any]) -> list[str]:
         most = least
     values["minimum_nodes"], values["maximum_nodes"] = least, most
     return warnings
+
+
+def _check_segments(command: str, values: Mapping[str, Any]) -> None:
+    size, nodes = values.get("segment_size") or 0, values.get("minimum_nodes") or 0
+    if 0 < size < nodes and nodes % size:
+        text = "node count must be evenly divisible by segment size"
+        raise _fatal(command, f"--segment={size} does not fit the job size ({nodes}): {text}")
 
 
 def _specialised_cores(command: str, values: dict[str, Any]) -> list[str]:
@@ -528,10 +590,8 @@ def absolute(path: str, directory: str) -> str:
     return path if path.startswith("/") else f"{directory.rstrip('/')}/{path}"
 
 
-def stream_file(path: str, directory: str) -> str | None:
-    """The file of a standard stream as the job keeps it: an absolute pattern, ``none`` is /dev/null; None for the default."""
-    if not path:
-        return None
+def stream_file(path: str, directory: str) -> str:
+    """The file of a standard stream as the job keeps it: an absolute pattern; ``none`` is /dev/null."""
     return "/dev/null" if path == "none" else absolute(path, directory)
 
 
@@ -539,10 +599,11 @@ async def read_node_files(command: str, options: Options, output: Output) -> Non
     """``--nodefile``, and ``--nodelist`` with a path: the names are in a file of the caller's. Raises OptionError."""
     path, listed = options.get("nodefile"), options.get("required_nodes")
     named = listed if listed and "/" in listed else None
-    if not path and not named:
+    wanted = named if path is None else path
+    if wanted is None:
         return
-    wanted = path or named
-    assert wanted is not None
+    if not wanted:
+        raise _error(command, "Invalid --nodefile node file", code=255)
     try:
         content = await output.read(wanted, 1 << 20)
     except Unreadable as error:
@@ -555,16 +616,28 @@ async def read_node_files(command: str, options: Options, output: Output) -> Non
     options.said["nodelist"] = options.said.get("nodelist", ("command line", wanted))
 
 
+def check_gres_help(options: Options, site: Site) -> None:
+    """``--gres=help`` asks which GRES there are. Raises OptionError with the answer."""
+    said = options.said.get("gres")
+    if said is not None and said[1] == "help":
+        lines = [f"{name}[[:type]:count]\n" for name in site.gres_types]
+        raise OptionError(code=0, output="".join(["Valid gres options are:\n", *lines]))
+
+
 def check_cluster(command: str, options: Options, cluster: str) -> None:
     """There is one cluster; others are not known. Raises OptionError."""
-    for name in (options.get("clusters") or "").split(","):
-        if name not in ("", cluster, "all"):
-            hint = "Use 'sacctmgr list clusters' to see available clusters."
-            raise _error(
-                command,
-                f"No cluster '{name}' known by database.",
-                f"'{name}' can't be reached now, or it is an invalid entry for --cluster.  {hint}",
-            )
+    text = options.get("clusters")
+    if text is None:
+        return
+    known = (cluster, "all")
+    unknown = [name for name in (word.strip().lower() for word in text.split(",")) if name not in known]
+    if unknown:
+        hint = "Use 'sacctmgr list clusters' to see available clusters."
+        raise _error(
+            command,
+            *(f"No cluster '{name}' known by database." for name in unknown),
+            f"'{text}' can't be reached now, or it is an invalid entry for --cluster.  {hint}",
+        )
 
 
 # ------------------------------------------------------------------------------------------------- identity

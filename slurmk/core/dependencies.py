@@ -49,11 +49,11 @@ def accept(state: State, text: str, job_id: int | None = None, *, held: bool = F
     A job that is no longer known counts as over, but nobody can say whether it went well. A held job keeps such terms
     until it is released. Raises SlurmError.
     """
+    if text.lower().startswith("expand:"):
+        raise SlurmError(Errno.NOT_SUPPORTED)
     wanted = parse(text)
     known: list[Dependency] = []
     for term in wanted.terms:
-        if term.kind is DependencyKind.AFTER_BURST_BUFFER:
-            raise SlurmError(Errno.DEPENDENCY)
         if not term.job_id or _targets(state, term):
             known.append(term)
         elif term.kind in _TELL_SUCCESS or term.array_task is not None:
@@ -183,7 +183,13 @@ def _targets(state: State, term: Dependency) -> list[Job]:
     return [rest] if rest is not None and arrays.contains(rest.array_tasks, term.array_task) else []
 
 
-_KEPT_WHILE_HELD = (DependencyKind.SINGLETON, DependencyKind.AFTER_ANY, DependencyKind.AFTER)
+_KEPT_WHILE_HELD = (
+    DependencyKind.SINGLETON,
+    DependencyKind.AFTER_ANY,
+    DependencyKind.AFTER,
+    DependencyKind.AFTER_BURST_BUFFER,
+    DependencyKind.AFTER_CORRESPONDING,
+)
 """What can still be seen to be satisfied when the job is released, however long the others are forgotten by then."""
 
 
@@ -250,6 +256,7 @@ _TESTS = {
     DependencyKind.AFTER_OK: _after_ok,
     DependencyKind.AFTER_NOT_OK: _after_not_ok,
     DependencyKind.AFTER_CORRESPONDING: _after_ok,
+    DependencyKind.AFTER_BURST_BUFFER: _after_any,
 }
 
 

@@ -33,8 +33,7 @@ _POSSIBLE = Verdict(True)
 
 def unknown_features(state: State, constraint: str) -> bool:
     """True when the constraint names a feature that no node has."""
-    names = {name for name in _FEATURE.findall(re.sub(r"\*\d+", "", constraint)) if not name.isdigit()}
-    return not names <= state.features
+    return not set(_FEATURE.findall(re.sub(r"\*\d+", "", constraint))) <= state.features
 
 
 def verdict(state: State, demand: Demand, partition: Partition) -> Verdict:

@@ -5,12 +5,14 @@ The order of the checks is Slurm's, as far as it can be seen from which of two f
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from grammar.arrays import parse_array
 from grammar.dependencies import Dependencies, format_dependency
 from grammar.errors import GrammarError
+from grammar.frequencies import task_interval
 from grammar.hostlist import expand
 from slurmk.core import arrays, dependencies, reservation_use
 from slurmk.core.demands import Refusal, demand_in, least_cpus
@@ -84,7 +86,11 @@ def _draft(turn: Turn, caller: Caller, submission: Submission, component: bool) 
     check_nodes(state, request)
     if request.constraints and unknown_features(state, request.constraints):
         raise Refusal(Errno.INVALID_FEATURE)
+    if request.prefer and unknown_features(state, request.prefer):
+        raise Refusal(Errno.INVALID_PREFER)
     check_licenses(state, request.licenses)
+    check_licenses_per_task(state, request.tres_per_task)
+    check_intervals(state, request.account_gather_frequency)
     demand = demand_in(state, request, partitions[0], submission.credentials.user_id)
     time_limit = time_limit_of(turn, request, partitions)
     array = _array(state, request, component)
@@ -184,13 +190,11 @@ def partitions_of(state: State, text: str | None) -> tuple[Partition, ...]:
         if default is None:
             raise Refusal(Errno.DEFAULT_PARTITION_NOT_SET)
         return (default,)
-    found: dict[str, Partition] = {}
-    for name in text.split(","):
-        partition = state.partitions.get(name)
-        if partition is None:
-            raise Refusal(Errno.INVALID_PARTITION_NAME, notices=(f"invalid partition specified: {name}",))
-        found[name] = partition
-    return tuple(found.values())
+    names = dict.fromkeys(filter(None, text.split(",")))
+    unknown = ",".join(name for name in names if name not in state.partitions)
+    if unknown or not names:
+        raise Refusal(Errno.INVALID_PARTITION_NAME, notices=(f"invalid partition specified: {unknown or text}",))
+    return tuple(state.partitions[name] for name in names)
 
 
 def reserved_partition(state: State, reservation: str | None) -> str | None:
@@ -248,7 +252,7 @@ def charged_to(directory: Directory, partitions: Iterable[Partition], request: J
             raise Refusal(Errno.INVALID_ACCOUNT)
         account = allowed[0] if account is None else account
     account = account or ""
-    qos = request.qos or "normal"
+    qos = "normal" if request.qos is None else request.qos
     if qos not in directory.qos:
         raise Refusal(Errno.INVALID_QOS)
     for partition in partitions:
@@ -296,12 +300,31 @@ def _names(state: State, text: str | None) -> set[str]:
 
 def check_licenses(state: State, text: str | None) -> None:
     """The site has as many of each licence. Raises Refusal."""
-    for item in (text or "").replace(";", ",").split(","):
+    for item in filter(None, re.split("[,;|]", text or "")):
         name, _, count = item.strip().replace("=", ":").partition(":")
-        if not name:
-            continue
-        if (count and not count.isdigit()) or int(count or 1) > state.site.licenses.get(name, -1):
+        count = count.strip()
+        if (count and not (count.isascii() and count.isdigit())) or int(count or 1) > state.site.licenses.get(name, -1):
             raise Refusal(Errno.INVALID_LICENSES)
+
+
+def check_licenses_per_task(state: State, text: str | None) -> None:
+    """Licences for each task are there and counted by accounting (AccountingStorageTRES). Raises Refusal."""
+    counted = state.site.parameters.get("AccountingStorageTRES", "").lower().split(",")
+    for word in (text or "").split(","):
+        name = re.split("[:=]", word, maxsplit=1)[0]
+        if not name.startswith("license/"):
+            continue
+        if name.removeprefix("license/") not in state.site.licenses:
+            raise Refusal(Errno.INVALID_LICENSES)
+        if name.lower() not in counted:
+            raise Refusal(Errno.INVALID_TRES)
+
+
+def check_intervals(state: State, text: str | None) -> None:
+    """Usage is sampled at least as often as the site wants (JobAcctGatherFrequency). Raises Refusal."""
+    seconds, usual = task_interval(text or ""), task_interval(state.site.parameters.get("JobAcctGatherFrequency") or "")
+    if usual and seconds is not None and not 0 < seconds <= usual:
+        raise Refusal(Errno.INVALID_ACCOUNTING_FREQUENCY)
 
 
 def check_size(state: State, request: JobRequest, partitions: tuple[Partition, ...], demand: Demand, user_id: int) -> None:
@@ -327,10 +350,10 @@ def time_limit_of(turn: Turn, request: JobRequest, partitions: tuple[Partition, 
     elif limit == 0:
         limit = INFINITE
     minimum = request.time_minimum
-    if minimum is not None and minimum > limit:
+    if minimum is not None and not 0 < minimum <= limit:
         raise Refusal(Errno.INVALID_TIME_MIN_LIMIT)
     if request.deadline is not None:
-        least = minimum if minimum is not None else request.time_limit
+        least = minimum if minimum is not None else limit
         if request.deadline <= turn.now or (least and least < NO_VALUE and turn.now + least * 60 > request.deadline):
             raise Refusal(Errno.INVALID_TIME_LIMIT)
     return limit

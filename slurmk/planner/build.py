@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grammar.hostlist import expand
+from grammar.tres import parse_gres as gres_items
 from slurmk.model.job import Job, JobRequest
 from slurmk.model.node import GresCapacity, Node, Partition
 from slurmk.model.quotas import Quota
@@ -566,21 +567,14 @@ def _raise_cpus(cpus_per_task: int, memory: int, partition: Partition, site: Sit
     return cpus_per_task * factor, -(-memory // factor)
 
 
-_GRES = re.compile(r"(?:gres[/:])?([A-Za-z_][\w.-]*)(?::([A-Za-z_][\w.-]*))?(?:[:=](\d+)([KkMmGgTt]?))?$")
-_MULTIPLIERS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+_NO_GRES = re.compile(r"(?:cpu|mem|node|billing|license)(?![\w.-])|[^:=]*\Z")
+"""What a TRES text may hold besides GRES: other TRES, and words that say nothing."""
 
 
 def parse_gres(text: str | None) -> tuple[tuple[str, int], ...]:
     """The GRES of a TRES text: ``gres/gpu:a100:2`` and ``gpu:a100=2`` give (("gpu:a100", 2),). Others are passed over."""
-    found: dict[str, int] = {}
-    for item in (text or "").split(","):
-        match = _GRES.match(item.strip())
-        if match is None or match[1] in ("cpu", "mem", "node", "billing", "license"):
-            continue
-        name = f"{match[1]}:{match[2]}" if match[2] else match[1]
-        amount = int(match[3]) * _MULTIPLIERS[match[4].lower()] if match[3] else 1
-        if amount:
-            found[name] = found.get(name, 0) + amount
+    words = [word for word in (text or "").split(",") if word.startswith("gres/") or not _NO_GRES.match(word.strip())]
+    found = {item.label: item.count for item in gres_items(",".join(words)) if item.count} if words else {}
     return tuple(sorted(found.items()))
 
 

@@ -13,7 +13,7 @@ from itertools import product
 
 import numpy as np
 
-from grammar.constraints import AllOf, AnyOf, Constraint, Counted, Feature, Matching, parse_constraint
+from grammar.constraints import AllOf, AnyOf, Constraint, Counted, Feature, Group, Matching, matches, parse_constraint
 from grammar.errors import GrammarError
 from slurmk.planner.snapshot import BoolArray
 
@@ -42,7 +42,7 @@ def _choices(tree: Constraint | None, features: Sequence[frozenset[str]]) -> tup
     if isinstance(tree, Feature):
         return (Choice(_mask(tree.name, features)),)
     if isinstance(tree, Counted):
-        groups = tuple((_mask(feature.name, features), max(feature.count, 1)) for feature in tree.features)
+        groups = tuple((_mask_of(counted, features), max(counted.count, 1)) for counted in tree.features)
         return (Choice(reduce(np.logical_or, (mask for mask, _ in groups)), groups),)
     if isinstance(tree, Matching):
         return tuple(choice for part in tree.alternatives for choice in _choices(part, features))
@@ -59,6 +59,12 @@ def _choices(tree: Constraint | None, features: Sequence[frozenset[str]]) -> tup
         )
         for together in product(*parts)
     )
+
+
+def _mask_of(counted: Feature | Group, features: Sequence[frozenset[str]]) -> BoolArray:
+    if isinstance(counted, Feature):
+        return _mask(counted.name, features)
+    return np.fromiter((matches(counted.part, names) for names in features), dtype=np.bool_, count=len(features))
 
 
 def _mask(name: str, features: Sequence[frozenset[str]]) -> BoolArray:

@@ -1,41 +1,48 @@
-"""sbatch: the recorded submissions once more, now asked of both sides, with the job that came of them."""
+"""sbatch, srun and salloc: the recorded submissions once more, now asked of both sides, with the job that came of them."""
 
 from __future__ import annotations
 
-from recorded_submissions import SUBMISSIONS, SubmissionCase
 from sides import Case
-
-FIELDS = (
-    "JobName|Priority|Nice|Account|QOS|JobState|Reason|Requeue|BatchFlag|Reboot|TimeLimit|TimeMin|Deadline|Partition|ReqNodeList|"
-    "ExcNodeList|NumNodes|NumTasks|ReqB:S:C:T|Socks/Node|CoreSpec|MinMemoryCPU|MinMemoryNode|MinTmpDiskNode|Features|"
-    "DelayBoot|OverSubscribe|Exclusive|Contiguous|Licenses|Network|Command|WorkDir|StdErr|StdIn|StdOut|Comment|"
-    "ArrayTaskId|ArrayTaskThrottle|TresPerJob|TresPerNode|TresPerSocket|TresPerTask|TresBind|TresFreq|CpusPerTres|"
-    "MailUser|MailType|Switches"
-)
-"""What is compared of a job: the fields that its submission decides."""
+from submission_differences import reason_of
+from submissions import CHANGING, FIELDS, SUBMISSIONS, SubmissionCase
 
 DEFAULT_ACCOUNT = r"(?m)^Account=(phys|\(null\))$"
 """There are no accounts yet, so jobs have none unless they name one."""
 
-DIFFERENT: dict[str, str] = {
-    "-A ''": "no account is the default account",
-    "--bbf=/nope": "refused because there are no burst buffers",
-    "--prefer=x": "preferred features are recorded only",
-    "--external": "external jobs are refused",
-    "-vv": "the debug lines of the original's plugins",
-    "-A nope": "any account may be named as long as there are none",
+OF_ACCOUNTS: dict[str, str] = {
+    "sbatch -A ''": "no account is the default account",
+    "sbatch --account=": "no account is the default account",
+    "SBATCH_ACCOUNT='' sbatch": "no account is the default account",
 }
-"""Arguments whose answer differs on purpose, and why."""
+"""Command lines whose answer differs as long as any account may be named, and why."""
+
+TOLD = CHANGING.pattern.removesuffix(r"\n") + r"\n"
+ANSWERED = r"(?m)^srun: Job \S+ step creation temporarily disabled.*\n"
+"""What srun says while its job's nodes are made ready, on a busy machine."""
+
+_UNKNOWN_ACCOUNT = "any account may be named as long as there are none"
+_FIELDS = "|".join(FIELDS)
 
 
 def _case(submission: SubmissionCase) -> Case:
-    show = f"scontrol show job $id | grep -oE '({FIELDS})=[^ ]*'; scancel $id"
+    line = submission.line
+    if submission.command == "sbatch":
+        shown = f"scontrol show job $id | grep -oE '({_FIELDS})=[^ ]*'; scancel $id"
+        command = f'id=$({line}); code=$?; echo "$id"; [ -z "$id" ] || {{ {shown}; }}; exit $code'
+        if submission.bare:
+            command = line
+    else:
+        command = f"{line} > shown; code=$?; grep -oE '({_FIELDS})=[^ ]*' shown | grep -v ^Priority; exit $code"
+    differs = reason_of(submission) or OF_ACCOUNTS.get(submission.run)
+    if differs is None and "Invalid account" in submission.errors:
+        differs = _UNKNOWN_ACCOUNT
     return Case(
-        f'id=$({submission.command}); code=$?; echo "$id"; [ -z "$id" ] || {{ {show}; }}; exit $code',
+        command,
         files={} if submission.script is None else {"s.sh": submission.script},
-        title=submission.command,
-        ignore=(DEFAULT_ACCOUNT,),
-        differs=next((reason for mark, reason in DIFFERENT.items() if f" {mark} " in f" {submission.command} "), ""),
+        stdin=submission.stdin,
+        title=submission.name,
+        ignore=(DEFAULT_ACCOUNT,) if submission.command == "sbatch" else (DEFAULT_ACCOUNT, TOLD, ANSWERED),
+        differs=differs or "",
     )
 
 

@@ -1,0 +1,80 @@
+"""Bindings of tasks: to memory (``--mem-bind``), GPUs (``--gpu-bind``) and any TRES (``--tres-bind``; sbatch(1), srun(1))."""
+
+from __future__ import annotations
+
+import re
+
+from grammar.errors import GrammarError
+
+_WITH_LIST = ("map_gpu:", "map:", "mask_gpu:", "mask:")
+_GPU_KINDS = ("closest", "none", "single:", "per_task:", *_WITH_LIST)
+_LIST_NUMBER = re.compile(r"0[xX][0-9A-Fa-f]+|\d*", re.ASCII)
+
+
+class BindingError(GrammarError):
+    """A binding that is none; ``lines`` is what is printed before the refusal of the option."""
+
+    def __init__(self, *lines: str) -> None:
+        super().__init__("\n".join(lines))
+        self.lines = lines
+
+
+def check_gpu_binding(text: str) -> None:
+    """``[verbose,]KIND[:VALUE]``. Only the beginning of a kind counts, in any case. Raises BindingError."""
+    kind = text[8:] if text.lower().startswith("verbose,") else text
+    known = next((word for word in _GPU_KINDS if kind.lower().startswith(word)), None)
+    if known is None:
+        raise BindingError()
+    if known in _WITH_LIST:
+        _check_list(kind[len(known) :])
+
+
+def _check_list(text: str) -> None:
+    """Numbers, each perhaps with ``*`` and how often. Raises BindingError that names the character at fault."""
+    for item in text.split(","):
+        for number in item.split("*"):
+            end = _LIST_NUMBER.match(number)
+            assert end is not None
+            if end.end() < len(number):
+                raise BindingError(f"Failed to validate {number}, offending character is {number[end.end()]}")
+
+
+_TRES_ITEM = re.compile(r"gres/[\w/]+:", re.ASCII)
+
+
+def is_tres_binding(text: str) -> bool:
+    """Whether a text is of ``gres/NAME:[verbose,]KIND``, the first of several is looked at."""
+    match = _TRES_ITEM.match(text)
+    if match is None:
+        return False
+    try:
+        check_gpu_binding(text[match.end() :])
+    except BindingError:
+        return False
+    return True
+
+
+_MEMORY_WORDS = frozenset("quiet q verbose v none no nobind rank local prefer p".split())  # noqa: SIM905
+_SEPARATOR = re.compile(r",(?=[^0-9A-Fa-f,])(?!,0x)", re.ASCII)
+"""A comma before a digit, of hexadecimal numbers too, is one of a list."""
+
+
+def check_memory_binding(text: str) -> None:
+    """``[verbose,]rank|local|prefer|map_mem:LIST|mask_mem:LIST``. Raises BindingError."""
+    for word in _SEPARATOR.split(text):
+        low = word.lower()
+        name, _, numbers = low.partition(":")
+        if name in ("map_mem", "mask_mem"):
+            if not numbers:
+                raise BindingError(f'missing list for "--mem-bind={name}:<list>"')
+            _check_numbers(numbers)
+        elif low not in _MEMORY_WORDS:
+            raise BindingError(f'unrecognized --mem-bind argument "{word}"')
+
+
+def _check_numbers(text: str) -> None:
+    for number in text.split(","):
+        end = re.match(r"(?:0x)?[0-9a-f]*", number)
+        assert end is not None
+        if end.end() < len(number):
+            raise BindingError(f"Failed to validate number: {number}, the offending character is {number[end.end()]}")

@@ -1,0 +1,33 @@
+"""Submissions that slurmk answers differently on purpose, and why. The list is short."""
+
+from __future__ import annotations
+
+import re
+
+from submissions import SubmissionCase
+
+_WRAPPED = "a number beyond 32 bits is refused or kept, where the original goes on with what is left of it"
+_NOTHING = "no nodes and no tasks are as if not said, where the original keeps a job of nothing"
+_HELP = "the help is in slurmk's words"
+_EMPTY_ARRAY = "an empty array is none, where the original names the output after the element 4294967294"
+
+DIFFERENT: dict[str, str] = {
+    r"-t (-5|99999999|42949672\d\d|71582788)": _WRAPPED,
+    r"--(delay-boot|dependency|mem|mem-per-cpu|time|time-min|tmp)=99999999999": _WRAPPED,
+    r"(--extra-node-info=0|-B 1:0|-B 1:1:0|-B 0:0:0|--nodes=0|--nodelist=)": _NOTHING,
+    r"--array=|-a ,": _EMPTY_ARRAY,
+    r"--(mem-bind|hint)=help": _HELP,
+    r"--partition=(debug,debug|,debug|debug,)": "a partition is shown once, without empty words",
+    r"--external": "external jobs are refused",
+    r"-vv": "the debug lines of the original's plugins",
+}
+"""Ends of command lines as regular expressions, and the reason of the difference."""
+
+_ENDS = {re.compile(rf"\A.* (?:{end})\Z", re.DOTALL): reason for end, reason in DIFFERENT.items()}
+
+
+def reason_of(case: SubmissionCase) -> str | None:
+    """Why this case differs; None for one that must not."""
+    if case.run == "SBATCH_ARRAY_INX='' sbatch":
+        return _EMPTY_ARRAY
+    return next((reason for end, reason in _ENDS.items() if end.match(case.run)), None)
