@@ -254,7 +254,7 @@ def test_a_job_that_is_not_bound_waits_and_says_why(lab: Lab, proxy: Proxy, begi
 def test_a_quota_and_pod_security_have_their_say(lab: Lab, proxy: Proxy, begin: Begin) -> None:
     controller = begin()
     space = namespace_of(controller)
-    lab.kubectl("-n", space, "create", "quota", "none", "--hard=pods=0")
+    lab.kubectl("-n", space, "create", "quota", "none", "--hard=secrets=0")
     job = controller.submit()
     until(lambda: controller.shown(job, "StateCompact") == "PD", SOON)
     assert "exceeded quota: none" in controller.shown(job, "Reason")
