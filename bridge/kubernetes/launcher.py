@@ -103,6 +103,9 @@ AWAY_SECONDS = 1.0
 PROGRAMS_SECONDS = 60.0
 """How long a namespace is believed to have the programs, and a priority class its policy."""
 
+RUNTIME_SECONDS = 10.0
+"""How long Trainer's webhook may take to see the TrainingRuntime that was made a moment ago."""
+
 NEVER = "Never"
 """The preemptionPolicy of a priority class whose pods preempt nobody."""
 
@@ -369,10 +372,14 @@ class KubernetesLauncher:
     async def _create(self, manifest: Manifest) -> Manifest:
         """Make an object, or find the one that this attempt has made before. What an attempt of the same number left behind
         that is no longer known (of a controller that lost its state) is deleted first."""
+        patience = self._now() + RUNTIME_SECONDS
         while True:
             try:
                 return await self._api.create(manifest)
             except ApiError as error:
+                if resource_of(manifest) == TRAIN_JOB and "spec.runtimeRef" in str(error) and self._now() < patience:
+                    await asyncio.sleep(LOOK_SECONDS)
+                    continue
                 if not error.already_exists:
                     raise
             try:

@@ -21,7 +21,7 @@ from bridge.kubernetes import removal
 from bridge.kubernetes.cluster import Cluster
 from bridge.kubernetes.gres import NO_SLICES
 from bridge.kubernetes.launcher import KubernetesLauncher
-from bridge.kubernetes.resources import POD, POD_GROUP, SECRET, Manifest
+from bridge.kubernetes.resources import POD, POD_GROUP, SECRET, TRAIN_JOB, Manifest
 from bridge.kubernetes.settings import Kind, PodSettings, Settings
 from bridge.launcher import Report
 from slurmk.core.events import (
@@ -266,6 +266,21 @@ async def test_a_refusal_is_told_and_what_there_is_removed(tmp_path: Path) -> No
         assert isinstance(released, NodesReleased)
         assert released.nodes == ("n1",)
         await it.gone()
+
+
+@in_a_loop
+async def test_trainer_may_not_have_seen_the_runtime_yet(tmp_path: Path) -> None:
+    async def refuse(request: web.Request) -> web.StreamResponse | None:
+        made = request.method == "POST" and request.path.endswith("/trainjobs")
+        return status(403, "Forbidden", 'spec.runtimeRef: Invalid value: {}: "slurmk-42" not found') if made else None
+
+    async with story(tmp_path, kind=Kind.TRAINJOB) as it:
+        await it.begin()
+        it.server.faults.append(refuse)
+        await it.launcher.launch(TWO, FILES)
+        assert not it.server.faults
+        assert not [event for event in it.told if isinstance(event, LaunchFailed)]
+        assert len(it.server.objects[str(TRAIN_JOB)]) == 1
 
 
 @in_a_loop
