@@ -91,6 +91,11 @@ def finish(lab: Lab, controller: Controller, name: str, code: int = 0) -> None:
     lab.kubectl("-n", namespace_of(controller), "annotate", "pod", name, f"lab/finish={code}")
 
 
+def refused(controller: Controller, job: int) -> None:
+    """Wait until the job is back in the queue."""
+    until(lambda: controller.shown(job, "Reason").startswith("JobLaunchFailure:"), SOON, controller.shown(job, "Reason"))
+
+
 def nothing_is_left(lab: Lab, controller: Controller, seconds: float = SOON) -> None:
     """Of all jobs: no pod, Secret or PodGroup."""
     space = namespace_of(controller)
@@ -213,7 +218,7 @@ def test_a_job_that_is_refused_waits_and_says_why(lab: Lab, proxy: Proxy, begin:
     for status in ((403, "Forbidden"), (422, "Invalid"), (409, "Conflict"), (404, "NotFound")):
         proxy.add(lambda method, path: method == "POST" and "/pods" in path, "status", status)
         job = controller.submit()
-        until(lambda job=job: controller.shown(job, "StateCompact") == "PD", SOON)  # type: ignore[misc]
+        refused(controller, job)
         assert controller.shown(job, "Reason") == f"JobLaunchFailure:{status[1]} by test"
         assert controller.run("scontrol", "show", "job", str(job)).stdout.count(" Restarts=1 ") == 1
         assert proxy.creations[f"Pod slurmk-{job}-n0"] == 0
@@ -230,7 +235,7 @@ def test_somebody_elses_object_is_in_the_way(lab: Lab, proxy: Proxy, begin: Begi
     space = namespace_of(controller)
     lab.kubectl("-n", space, "create", "secret", "generic", "slurmk-1", "--from-literal=a=b")
     assert controller.submit() == 1
-    until(lambda: controller.shown(1, "StateCompact") == "PD", SOON)
+    refused(controller, 1)
     assert controller.shown(1, "Reason") == f"JobLaunchFailure:Secret {space}/slurmk-1 is there and not slurmk's"
     assert lab.kubectl("-n", space, "get", "secret", "slurmk-1", "-o", "jsonpath={.data.a}") == "Yg=="
     assert not pods(lab, controller)
@@ -242,7 +247,7 @@ def test_somebody_elses_object_is_in_the_way(lab: Lab, proxy: Proxy, begin: Begi
 def test_a_job_that_is_not_bound_waits_and_says_why(lab: Lab, proxy: Proxy, begin: Begin) -> None:
     controller = begin(admissionTimeout=3, pod={"nodeSelector": {"lab/no-such": "node"}})
     job = controller.submit("-N2")
-    until(lambda: controller.shown(job, "StateCompact") == "PD", SOON)
+    refused(controller, job)
     assert "JobLaunchFailure:" in controller.shown(job, "Reason")
     assert "pod group is unschedulable" in controller.shown(job, "Reason")
     nothing_is_left(lab, controller)
@@ -256,12 +261,12 @@ def test_a_quota_and_pod_security_have_their_say(lab: Lab, proxy: Proxy, begin: 
     space = namespace_of(controller)
     lab.kubectl("-n", space, "create", "quota", "none", "--hard=secrets=0")
     job = controller.submit()
-    until(lambda: controller.shown(job, "StateCompact") == "PD", SOON)
+    refused(controller, job)
     assert "exceeded quota: none" in controller.shown(job, "Reason")
     lab.kubectl("-n", space, "delete", "quota", "none")
     lab.kubectl("label", "namespace", space, "pod-security.kubernetes.io/enforce=restricted")
     rooted = controller.submit()  # root's pods cannot be restricted
-    until(lambda: controller.shown(rooted, "StateCompact") == "PD", SOON)
+    refused(controller, rooted)
     assert 'violates PodSecurity "restricted:latest"' in controller.shown(rooted, "Reason")
     nothing_is_left(lab, controller)
 
