@@ -5,8 +5,10 @@ It tells less than that of a batch script: nothing of the node it runs on, for t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
+from math import prod
 
 from grammar.hostlist import compress
 from slurmk.commands.submission import Options, option_variables
@@ -49,7 +51,7 @@ OF_JOB: Mapping[str, Teller] = {
     "SLURM_JOB_NUM_NODES": lambda job, request, allocation: str(len(allocation.nodes)),
     "SLURM_JOB_PARTITION": lambda job, request, allocation: allocation.partition,
     "SLURM_JOB_QOS": lambda job, request, allocation: job.qos,
-    "SLURM_JOB_RESERVATION": lambda job, request, allocation: request.reservation or "",
+    "SLURM_JOB_RESERVATION": lambda job, request, allocation: job.reservation,
     "SLURM_NNODES": lambda job, request, allocation: str(len(allocation.nodes)),
     "SLURM_NODELIST": lambda job, request, allocation: compress(allocation.nodes),
     "SLURM_TASKS_PER_NODE": lambda job, request, allocation: counts(tasks_per_node(allocation, request)),
@@ -101,9 +103,23 @@ def _component(job: Job, request: JobRequest, options: Options) -> dict[str, str
     for name in ("SLURM_TRES_PER_TASK", "SLURM_NTASKS_PER_GPU"):
         if name in found:
             found[name] = _equals_form(found[name])
+    tasks = _tasks_of_layout(request, options)
+    if tasks is not None:
+        found |= dict.fromkeys(("SLURM_NTASKS", "SLURM_NPROCS"), str(tasks))
+    if request.cpu_frequency:
+        found["SLURM_CPU_FREQ_REQ"] = re.sub(r"[a-z]+", lambda word: word[0].capitalize(), request.cpu_frequency.lower())
     if found.get("SLURM_DISTRIBUTION", "").startswith("plane"):
         found["SLURM_DISTRIBUTION"] = "plane"
     return found
+
+
+def _tasks_of_layout(request: JobRequest, options: Options) -> int | None:
+    """Tasks of a fixed number of named nodes whose sockets, cores or threads were said, but no number of tasks."""
+    named = {"nodes", "nodelist"} & options.said.keys() and request.minimum_nodes == request.maximum_nodes
+    sizes = [size for size in (request.sockets_per_node, request.cores_per_socket, request.threads_per_core) if size]
+    if not named or not sizes or request.tasks is not None or request.tasks_per_node is not None:
+        return None
+    return prod(sizes, start=request.minimum_nodes or 1)
 
 
 def _equals_form(text: str) -> str:

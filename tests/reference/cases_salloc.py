@@ -17,7 +17,7 @@ QUEUED = (r"(?m)^salloc: (?:Pending|job ).*\n",)
 NODES = (r"(?m)(?<=^salloc: Nodes )\S+",)
 """Which nodes are free depends on who else is there."""
 
-CHANGING = (*REVOKED, r"(?m)^SLURM_CONF=.*$")
+CHANGING = (*REVOKED, *QUEUED, r"(?m)^SLURM_CONF=.*$")
 
 ACCOUNTED = "; sacct -X -n -P -j {} -o jobname,state,exitcode,derivedexitcode,submitline".format(
     "$(sacct -X -n -P -o jobid -S now-1minutes -u $(id -un) | tail -n 1)"
@@ -226,7 +226,7 @@ CASES = [
     *(
         Case(
             f"{ACCOUNT}salloc -n 1 bash -c '{script.replace(chr(39), chr(39) + chr(92) + chr(39) * 2)}'",
-            ignore=(*NODES, *QUEUED),
+            ignore=(*REVOKED, *NODES, *QUEUED),
             title=f"in salloc: {script}",
         )
         for script in _IN_IT
@@ -236,14 +236,14 @@ CASES = [
     *(
         Case(
             f"{ACCOUNT}{command}",
-            ignore=REVOKED if "hour" in command else (),
+            ignore=REVOKED if "hour" in command else (*NODES, *QUEUED),
             title=command[command.index("'  ") if "'  " in command else -70 :],
         )
         for command in _SIGNALLED
     ),
     *(
         Case(
-            f'{ACCOUNT}timeout 30 salloc -Q {options} bash -c "{ENVIRONMENT}"',
+            f'{ACCOUNT}timeout 30 salloc {options} bash -c "{ENVIRONMENT}"',
             ignore=(*CHANGING, r"(?m)^SLURM_TASKS_PER_NODE=.*$") if "--overcommit" in options else CHANGING,
             title=f"environment: salloc {options}",
         )
