@@ -6,9 +6,9 @@ at all but licences alone.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from enum import IntFlag
 
 from grammar.times import format_elapsed
@@ -194,12 +194,11 @@ def _next_start(start: int, flags: ReservationFlag) -> int:
 
 
 def _days_later(moment: int, days: int) -> int:
-    local = time.localtime(moment)
-    return int(time.mktime((*local[:2], local.tm_mday + days, *local[3:6], 0, 0, -1)))
+    return int((datetime.fromtimestamp(moment) + timedelta(days=days)).timestamp())
 
 
 def _weekend(moment: int) -> bool:
-    return time.localtime(moment).tm_wday >= 5
+    return datetime.fromtimestamp(moment).weekday() >= 5
 
 
 Names = tuple[tuple[str, str], ...]
