@@ -73,7 +73,6 @@ def allocation_environment(components: Sequence[Component], site: Site, *, direc
     job_id = str(components[0][0].job_id)
     found = dict(LAUNCHERS) | {
         "SLURM_CLUSTER_NAME": site.cluster_name,
-        "SLURM_JOBID": job_id,
         "SLURM_JOB_ID": job_id,
         "SLURM_SUBMIT_DIR": directory,
         "SLURM_SUBMIT_HOST": host,
@@ -82,12 +81,13 @@ def allocation_environment(components: Sequence[Component], site: Site, *, direc
         found["SLURM_CONF"] = site.parameters["SLURM_CONF"]
     told = [_component(*component) for component in components]
     if len(told) == 1:
-        return found | told[0]
+        return found | told[0] | {"SLURM_JOBID": job_id}
     tasks = sum(int(each.get("SLURM_NTASKS", 0)) for each in told)
     if tasks:
         found |= dict.fromkeys(("SLURM_NTASKS", "SLURM_NPROCS"), str(tasks))
     found |= dict.fromkeys(("SLURM_HET_SIZE", "SLURM_PACK_SIZE"), str(len(told)))
-    for number, each in enumerate(told):
+    for number, (each, (job, _, _)) in enumerate(zip(told, components, strict=True)):
+        each |= dict.fromkeys(("SLURM_JOBID", "SLURM_JOB_ID"), str(job.job_id))
         for group in ("HET", "PACK"):
             found |= {f"{name}_{group}_GROUP_{number}": value for name, value in each.items()}
     return found

@@ -216,7 +216,7 @@ def _submission(call: Call, component: _Component, command: Sequence[str]) -> Su
         request=component.request,
         credentials=credentials_of(NAME, component.options, call),
         batch=False,
-        command=command[0],
+        command="" if component.options.get("no_shell") else command[0],
         submit_line=" ".join((NAME, *call.arguments)),
         submit_host=call.host,
         session_id=call.session_id,

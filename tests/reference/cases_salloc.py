@@ -17,7 +17,7 @@ QUEUED = (r"(?m)^salloc: (?:Pending|job ).*\n",)
 NODES = (r"(?m)(?<=^salloc: Nodes )\S+",)
 """Which nodes are free depends on who else is there."""
 
-CHANGING = (*REVOKED, *QUEUED, r"(?m)^SLURM_CONF=.*$")
+CHANGING = (*REVOKED, *QUEUED, r"(?m)^SLURM_CONF=.*$", r"(?m)^SLURM_JOB_?ID_[A-Z]+_GROUP_1=.*$")
 
 ACCOUNTED = "; sacct -X -n -P -j {} -o jobname,state,exitcode,derivedexitcode,submitline".format(
     "$(sacct -X -n -P -o jobid -S now-1minutes -u $(id -un) | tail -n 1)"
