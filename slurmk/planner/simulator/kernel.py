@@ -9,12 +9,16 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from slurmk.planner import policy
 from slurmk.planner.compiled import compiled
 from slurmk.planner.profile import FOREVER
-from slurmk.planner.snapshot import IntArray
+from slurmk.planner.snapshot import BoolArray, IntArray
 
-FCFS, EASY, EASY_SJBF, CONSERVATIVE = range(4)
+FloatArray = NDArray[np.float64]
+
+FCFS, EASY, EASY_SJBF = range(3)
 
 
 class Jobs(NamedTuple):
@@ -106,7 +110,7 @@ class Replay(NamedTuple):
     counts: IntArray
 
 
-WAITING, ACTIVE, ARRIVED, FREE, RUNNING, BOOKED = range(6)
+WAITING, ACTIVE, ARRIVED, FREE, RUNNING, BOOKED, LONGEST = range(7)
 
 
 @compiled
@@ -178,7 +182,7 @@ def some_may_start(replay: Replay) -> bool:
     smallest = FOREVER
     for position in range(replay.counts[WAITING]):
         smallest = min(smallest, replay.jobs.size[replay.queue[position]])
-    return smallest <= replay.counts[FREE]
+    return bool(smallest <= replay.counts[FREE])
 
 
 @compiled
@@ -204,11 +208,30 @@ def start_planned(replay: Replay, now: int, watched: int, story: list[tuple[int,
     counts[WAITING] = left
 
 
+@compiled
+def put_in_order(queue: IntArray, keys: FloatArray, ordered: IntArray) -> None:
+    """The jobs of the queue by their keys (of each place in the queue), the smallest first, equal ones as they came."""
+    for position in range(len(queue)):
+        low, high = 0, position
+        key = keys[position]
+        while low < high:
+            middle = (low + high) // 2
+            if keys[ordered[middle]] <= key:
+                low = middle + 1
+            else:
+                high = middle
+        for other in range(position, low, -1):
+            ordered[other] = ordered[other - 1]
+        ordered[low] = position
+    for position in range(len(queue)):
+        ordered[position] = queue[ordered[position]]
+
+
 # ---------------------------------------------------------------------------------------------- the textbooks' policies
 
 
 @compiled
-def plan_head(replay: Replay, now: int, policy: int) -> None:
+def plan_head(replay: Replay, now: int, kind: int) -> None:
     """FCFS and EASY: jobs start in the order of arrival; the first one that does not fit is promised its earliest start, and
     with EASY those behind it may start now if that delays it not, shorter limits first with EASY-SJBF."""
     jobs, counts, planned = replay.jobs, replay.counts, replay.planned
@@ -227,10 +250,12 @@ def plan_head(replay: Replay, now: int, policy: int) -> None:
     rest = queue[position:]
     for job in rest:
         planned[job] = FOREVER
-    if policy == FCFS:
+    if kind == FCFS:
         return
-    if policy == EASY_SJBF:
-        rest = rest[np.argsort(jobs.limit[rest], kind="mergesort")]
+    if kind == EASY_SJBF:
+        keys, ordered = jobs.limit[rest].astype(np.float64), np.empty(len(rest), np.int64)
+        put_in_order(rest, keys, ordered)
+        rest = ordered
     free = level.free[segment(level, count, now)]
     for job in rest:
         if jobs.size[job] <= free and earliest(level, count, now, jobs.size[job], jobs.limit[job]) == now:
@@ -240,7 +265,7 @@ def plan_head(replay: Replay, now: int, policy: int) -> None:
 
 
 @compiled
-def replay_head(jobs: Jobs, procs: int, policy: int, watched: int, story: list[tuple[int, int, int]]) -> Replay:
+def replay_head(jobs: Jobs, procs: int, kind: int, watched: int, story: list[tuple[int, int, int]]) -> Replay:
     """Replay with FCFS, EASY or EASY-SJBF."""
     replay = begin(jobs, procs)
     while True:
@@ -250,7 +275,7 @@ def replay_head(jobs: Jobs, procs: int, policy: int, watched: int, story: list[t
         advance(replay, now)
         replay.counts[BOOKED] = 1
         if watched >= 0 or some_may_start(replay):
-            plan_head(replay, now, policy)
+            plan_head(replay, now, kind)
             start_planned(replay, now, watched, story)
 
 
@@ -293,4 +318,154 @@ def replay_conservative(jobs: Jobs, procs: int, watched: int, story: list[tuple[
                 if replay.planned[replay.queue[position]] > now:
                     move_forward(replay, now, replay.queue[position], False)
         book_new(replay, now, before)
+        start_planned(replay, now, watched, story)
+
+
+# ---------------------------------------------------------------------------------------------- the default policy
+
+slowdown = compiled(policy.slowdown)
+has_waited_long = compiled(policy.has_waited_long)
+
+
+class Attempt(NamedTuple):
+    """A plan that may turn out to break a promise, and what it is made by."""
+
+    planned: IntArray  # by job; FOREVER: not yet
+    first: BoolArray  # by job: comes before all others, since another attempt made it late
+    preferred: IntArray  # waiting jobs in the order of preference
+    long: BoolArray  # of those, which have waited long
+    promised: IntArray  # waiting jobs in the order of their promises
+    keys: FloatArray
+    level: Level
+
+
+@compiled
+def begin_attempts(jobs: Jobs) -> Attempt:
+    """Room for attempts."""
+    total = len(jobs.submit)
+    room = 4 * total + 8
+    return Attempt(
+        np.full(total, FOREVER, np.int64),
+        np.zeros(total, np.bool_),
+        np.empty(total, np.int64),
+        np.zeros(total, np.bool_),
+        np.empty(total, np.int64),
+        np.empty(total, np.float64),
+        Level(np.full(room, FOREVER, np.int64), np.zeros(room, np.int64)),
+    )
+
+
+@compiled
+def order(replay: Replay, attempt: Attempt, now: int) -> None:
+    """Lay down who comes before whom."""
+    jobs = replay.jobs
+    queue = replay.queue[: replay.counts[WAITING]]
+    present = now - jobs.submit[queue[0]]
+    for position in range(len(queue)):
+        job = queue[position]
+        wait = now - jobs.submit[job]
+        if has_waited_long(wait, present, replay.counts[LONGEST]):
+            attempt.keys[position] = -1e18 - wait
+        else:
+            attempt.keys[position] = -slowdown(wait, jobs.limit[job], jobs.size[job])
+    put_in_order(queue, attempt.keys, attempt.preferred)
+    for position in range(len(queue)):
+        wait = now - jobs.submit[attempt.preferred[position]]
+        attempt.long[position] = has_waited_long(wait, present, replay.counts[LONGEST])
+        attempt.keys[position] = replay.promised[queue[position]]
+        attempt.first[queue[position]] = False
+    put_in_order(queue, attempt.keys, attempt.promised)
+
+
+@compiled
+def place(replay: Replay, attempt: Attempt, count: int, now: int, job: int, at_once: bool) -> int:
+    """Plan a job at its earliest start beside what the attempt has; ``at_once``: only if that is now. The new count."""
+    size, limit = replay.jobs.size[job], replay.jobs.limit[job]
+    start = earliest(attempt.level, count, now, size, limit)
+    if start > now and at_once:
+        return count
+    attempt.planned[job] = start
+    return take(attempt.level, count, start, start + limit, size)
+
+
+@compiled
+def try_once(replay: Replay, attempt: Attempt, now: int) -> tuple[int, int]:
+    """Make a plan; a job that it makes late (-1: none), and the segments of its level."""
+    count, waiting = replay.counts[RUNNING], replay.counts[WAITING]
+    attempt.level.times[:count] = replay.running.times[:count]
+    attempt.level.free[:count] = replay.running.free[:count]
+    ordered = attempt.promised[:waiting]
+    for job in ordered:
+        attempt.planned[job] = FOREVER
+    for job in ordered:
+        if attempt.first[job]:
+            count = place(replay, attempt, count, now, job, False)
+    kept = 0
+    free = attempt.level.free[segment(attempt.level, count, now)]
+    for position in range(waiting):
+        job = attempt.preferred[position]
+        keeps = attempt.long[position] and kept < policy.KEPT_FREE
+        if attempt.planned[job] < FOREVER or (replay.jobs.size[job] > free and not keeps):
+            continue
+        count = place(replay, attempt, count, now, job, not keeps)
+        if attempt.planned[job] == now:
+            free -= replay.jobs.size[job]
+        elif keeps:
+            kept += 1
+    for job in ordered:
+        if attempt.planned[job] == FOREVER:
+            count = place(replay, attempt, count, now, job, False)
+        if attempt.planned[job] > replay.promised[job]:
+            return job, count
+    return -1, count
+
+
+@compiled
+def plan_anew(replay: Replay, attempt: Attempt, now: int) -> bool:
+    """Plan by preference, if a plan is found that breaks no promise."""
+    counts = replay.counts
+    for _ in range(policy.ATTEMPTS):
+        late, count = try_once(replay, attempt, now)
+        if late < 0:
+            replay.booked.times[:count] = attempt.level.times[:count]
+            replay.booked.free[:count] = attempt.level.free[:count]
+            counts[BOOKED] = count
+            for position in range(counts[WAITING]):
+                job = replay.queue[position]
+                replay.planned[job] = attempt.planned[job]
+            return True
+        if attempt.first[late]:
+            return False
+        attempt.first[late] = True
+    return False
+
+
+@compiled
+def replay_default(jobs: Jobs, procs: int, watched: int, story: list[tuple[int, int, int]]) -> Replay:
+    """Replay with the policy that ``policy`` tells of."""
+    replay = begin(jobs, procs)
+    attempt = begin_attempts(jobs)
+    counts = replay.counts
+    while True:
+        now = next_time(replay)
+        if now == FOREVER:
+            return replay
+        before = advance(replay, now)
+        book_new(replay, now, before)
+        if counts[WAITING] == 0:
+            continue
+        present = now - jobs.submit[replay.queue[0]]
+        counts[LONGEST] = max(counts[LONGEST], present)
+        for position in range(before, counts[WAITING]):
+            job = replay.queue[position]
+            replay.promised[job] = replay.planned[job]
+            if replay.planned[job] > now:
+                replay.promised[job] += present // policy.MARGIN
+        if some_may_start(replay):
+            order(replay, attempt, now)
+            if not plan_anew(replay, attempt, now):
+                for position in range(counts[WAITING]):
+                    job = attempt.preferred[position]
+                    if replay.planned[job] > now and jobs.size[job] <= counts[FREE]:
+                        move_forward(replay, now, job, True)
         start_planned(replay, now, watched, story)

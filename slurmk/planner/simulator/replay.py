@@ -134,7 +134,9 @@ def replay(trace: Trace, policy: Policy, watched: int | None = None) -> Outcome:
     jobs = kernel.Jobs(trace.submit, trace.size, trace.run, trace.limit, trace.user)
     story = [(0, 0, 0)]
     chosen = -1 if watched is None else watched
-    if policy in (Policy.CONSERVATIVE, Policy.DEFAULT):
+    if policy is Policy.DEFAULT:
+        result = kernel.replay_default(jobs, trace.procs, chosen, story)
+    elif policy is Policy.CONSERVATIVE:
         result = kernel.replay_conservative(jobs, trace.procs, chosen, story)
     else:
         result = kernel.replay_head(jobs, trace.procs, _HEADS[policy], chosen, story)
