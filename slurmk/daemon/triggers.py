@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import logging
 import os
@@ -33,11 +32,12 @@ class TriggerKeeper:
         self.triggers = self._load()
 
     def _load(self) -> Triggers:
-        with contextlib.suppress(FileNotFoundError):
-            try:
-                return restored(json.loads(self._path.read_text()))
-            except (OSError, ValueError, KeyError, TypeError) as error:
-                log.error("%s cannot be read, so there are no triggers: %s", self._path, error)
+        try:
+            return restored(json.loads(self._path.read_text()))
+        except FileNotFoundError:
+            pass
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            log.error("%s cannot be read, so there are no triggers: %s", self._path, error)
         return Triggers()
 
     def save(self) -> None:
