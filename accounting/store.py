@@ -75,10 +75,11 @@ class _Numbers:
     associations: dict[tuple[str, str], int] = field(default_factory=dict)
     qos: dict[str, int] = field(default_factory=dict)
     next_db_index: int = 1
+    last_reservation: int = 0
 
     def fork(self) -> _Numbers:
         """A copy for one transaction, cheap: only what it adds is its own."""
-        return _Numbers({}, {}, {}, self.next_db_index)
+        return _Numbers({}, {}, {}, self.next_db_index, self.last_reservation)
 
     def merge(self, other: _Numbers, forgotten: Mapping[int, None]) -> None:
         """Take over what a transaction that succeeded gave out."""
@@ -89,6 +90,7 @@ class _Numbers:
         self.associations.update(other.associations)
         self.qos.update(other.qos)
         self.next_db_index = other.next_db_index
+        self.last_reservation = other.last_reservation
 
 
 class Store:
@@ -176,6 +178,7 @@ class Store:
             numbers.associations[account, user] = number
         for number, name in connection.exec_driver_sql("SELECT qos_id, name FROM qos"):
             numbers.qos[name] = number
+        numbers.last_reservation = _last_reservation(connection)
         numbers.next_db_index = (connection.exec_driver_sql("SELECT max(db_index) FROM job").scalar() or 0) + 1
         self._numbers = numbers
 
@@ -373,8 +376,8 @@ class _Batch:
         reservation = effect.reservation
         self._gone_reservations.pop(reservation.name, None)
         self._reservations[reservation.name] = (reservation.name, _json(reservation))
-        number = max(self._counters.get(_RESERVATIONS, ("", 0))[1], reservation.number)
-        self._counters[_RESERVATIONS] = (_RESERVATIONS, number)
+        self.numbers.last_reservation = max(self.numbers.last_reservation, reservation.number)
+        self._counters[_RESERVATIONS] = (_RESERVATIONS, self.numbers.last_reservation)
 
     def forget_reservation(self, effect: ForgetReservation) -> None:
         self._reservations.pop(effect.name, None)
@@ -530,8 +533,12 @@ def _load(connection: Connection) -> Recovered:
         partitions=records(Partition, "SELECT record FROM partition_state ORDER BY name"),
         next_job_id=connection.exec_driver_sql("SELECT value FROM counter WHERE name = 'next_job_id'").scalar(),
         reservations=records(Reservation, "SELECT record FROM reservation_state ORDER BY name"),
-        last_reservation=connection.exec_driver_sql(f"SELECT value FROM counter WHERE name = '{_RESERVATIONS}'").scalar() or 0,
+        last_reservation=_last_reservation(connection),
     )
+
+
+def _last_reservation(connection: Connection) -> int:
+    return connection.exec_driver_sql(f"SELECT value FROM counter WHERE name = '{_RESERVATIONS}'").scalar() or 0
 
 
 def _files(connection: Connection, statements: _Statements, job_id: int) -> JobFiles | None:

@@ -88,6 +88,8 @@ def _requested(job: Job, site: Site) -> dict[str, Any]:
     """What was asked for, with the partition's or site's memory where the job named none."""
     request = job.request
     found = {name: value for name in REQUESTED if (value := getattr(request, name)) not in (None, False)}
+    if job.reservation:
+        found["reservation"] = job.reservation  # the one that it runs in, which it need not have named
     if not found.keys() & {"memory_per_node", "memory_per_cpu", "memory_per_tres"}:
         partition = site.partition(job.partition)
         for where in (partition, site):

@@ -35,7 +35,11 @@ class NodeView:
         if usage.whole - usage.completing:
             self.cpus_used = node.cpus
         self.condition: Condition = condition_of(
-            node, cpus_used=self.cpus_used, completing=bool(usage.completing), planned=planned
+            node,
+            cpus_used=self.cpus_used,
+            completing=bool(usage.completing),
+            planned=planned,
+            reserved=machine.node_reservation(node.name)[0],
         )
 
     def _held(self) -> tuple[int, int]:

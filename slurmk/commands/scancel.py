@@ -403,7 +403,7 @@ def _matches(call: Call, request: Request, job: Job) -> bool:
         ("name", (job.name,)),
         ("partition", tuple(job.partition.split(","))),
         ("qos", (job.qos,)),
-        ("reservation", (job.request.reservation or "",)),
+        ("reservation", tuple(job.reservation.split(","))),
         ("wckey", (job.request.wckey or "",)),
     )
     return all(name not in options or options[name] in values for name, values in wanted)

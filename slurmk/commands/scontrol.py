@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from accounting.store import StoreError
 from grammar.arguments import Argument, Option, Status, parse_arguments
 from grammar.errors import GrammarError
-from slurmk.commands import scontrol_update
+from slurmk.commands import scontrol_reservation, scontrol_update
 from slurmk.commands import scontrol_verbs as verbs
 from slurmk.commands.call import VERSION_TEXT, Call, Controller, Failure, Output, Unreadable
 from slurmk.commands.command_help import help_text
@@ -349,6 +349,8 @@ def _suspending(resume: bool) -> Command:
 
 
 async def _update(session: Session, arguments: Sequence[str]) -> int:
+    if scontrol_update.names_reservation(arguments):
+        return await scontrol_reservation.update(session, arguments)
     return await scontrol_update.update(arguments, session.call, session.controller, session.output, quiet=session.quiet)
 
 
@@ -505,7 +507,9 @@ async def _create(session: Session, arguments: Sequence[str]) -> int:
         return session.say("too few arguments for create keyword\n")
     if not _names_entity(arguments):
         return session.say(f"scontrol: error: Invalid creation entity: {arguments[0]}\n")
-    return session.say("scontrol: error: creating partitions, nodes and reservations is not part of slurmk yet\n")
+    if _names_entity(arguments, "res"):
+        return await scontrol_reservation.create(session, arguments)
+    return session.say("scontrol: error: creating partitions and nodes is not part of slurmk yet\n")
 
 
 async def _delete(session: Session, arguments: Sequence[str]) -> int:
@@ -513,12 +517,14 @@ async def _delete(session: Session, arguments: Sequence[str]) -> int:
         return session.say("too few arguments for delete keyword\n")
     if not _names_entity(arguments):
         return session.say(f"Invalid deletion entity: {arguments[0]}\n")
-    return session.say("scontrol: error: deleting partitions, nodes and reservations is not part of slurmk yet\n")
+    if _names_entity(arguments[:1], "res"):
+        return await scontrol_reservation.delete(session, arguments)
+    return session.say("scontrol: error: deleting partitions and nodes is not part of slurmk yet\n")
 
 
-def _names_entity(arguments: Sequence[str]) -> bool:
+def _names_entity(arguments: Sequence[str], *kinds: str) -> bool:
     words = (argument.partition("=")[0].lower() for argument in arguments)
-    return any(word.startswith(("node", "part", "res")) for word in words)
+    return any(word.startswith(kinds or ("node", "part", "res")) for word in words)
 
 
 def _switch(attribute: str, value: bool) -> Command:

@@ -212,8 +212,8 @@ def _how(text: JobText, job: Job) -> Iterator[str]:
         yield f"ClusterFeatures={request.cluster_constraint}"
     if request.prefer is not None:
         yield f"Prefer={request.prefer}"
-    if request.reservation:
-        yield f"Reservation={request.reservation}"
+    if job.reservation:
+        yield f"Reservation={job.reservation}"
     licenses = _or_null(request.licenses)
     yield (
         f"OverSubscribe={text.oversubscribe(job)} Exclusive={text.exclusive(job)} Contiguous={int(request.contiguous)}"

@@ -15,6 +15,7 @@ from grammar.configuration_keys import KEYS, Value
 from grammar.hostlist import HostlistError, compress, expand, fold
 from grammar.times import format_duration_minutes, format_time
 from grammar.tres import format_tres
+from slurmk.commands import scontrol_reservation
 from slurmk.commands.call import VERSION_TEXT, Call, Controller, Output, Unreadable
 from slurmk.commands.job_text import licenses_used
 from slurmk.commands.node_text import (
@@ -161,7 +162,9 @@ def node_lines(machine: Machine, view: NodeView, *, details: bool) -> list[str]:
         "CurrentWatts=0 AveWatts=0",
     ]
     foreign = foreign_text(node)
-    return [*lines, *([foreign] if foreign else []), *_remarks(view)]
+    reservation = machine.node_reservation(node.name)[1]
+    kept = [f"ReservationName={reservation}"] if reservation else []
+    return [*lines, *([foreign] if foreign else []), *_remarks(view), *kept]
 
 
 def _remarks(view: NodeView) -> list[str]:
@@ -506,11 +509,6 @@ async def _show_licenses(session: Session, names: Sequence[str]) -> int:
 # ---------------------------------------------------------------------------------------------- what there is none of
 
 
-async def _show_reservations(session: Session, names: Sequence[str]) -> int:
-    session.output.write(f"Reservation {names[0]} not found\n" if names else "No reservations in the system\n")
-    return 1 if names else 0
-
-
 async def _show_daemons(session: Session, names: Sequence[str]) -> int:
     session.output.write("slurmctld slurmd\n")
     return 0
@@ -562,7 +560,7 @@ ENTITIES: tuple[tuple[str, int, int, Show], ...] = (
     ("licenses", 2, 1, _show_licenses),
     ("nodes", 1, 1, _show_nodes),
     ("partitions", 2, 1, _show_partitions),
-    ("reservations", 1, 1, _show_reservations),
+    ("reservations", 1, 1, scontrol_reservation.show),
     ("slurmd", 2, 1, _show_slurmd),
     ("topoconf", 5, 1, _show_topology_configuration),
     ("topology", 1, 99, _show_topology),

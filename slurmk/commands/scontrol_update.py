@@ -343,14 +343,24 @@ async def update(arguments: Sequence[str], call: Call, controller: Controller, o
     except Failure as failure:
         output.error(f"{failure}\n")
         return 1
-    if any(_abbreviates(key, name, 3) for key, _ in pairs for name in ("StepId", "ReservationName")):
-        output.error("scontrol: error: updating steps and reservations is not part of slurmk yet\n")
+    if any(_abbreviates(key, "StepId", 3) for key, _ in pairs):
+        output.error("scontrol: error: updating steps is not part of slurmk yet\n")
         return 1
     output.error(
         "No valid entity in update command\n"
         'Input line must include "NodeName", "PartitionName", "Reservation", "JobId", or "SlurmctldDebug"\n'
     )
     return 1
+
+
+def names_reservation(arguments: Sequence[str]) -> bool:
+    """Whether it is a reservation that is updated: the first key that names anything says so."""
+    for key, _ in _pairs(arguments):
+        if _abbreviates(key.rstrip("+-"), "ReservationName", 3):
+            return True
+        if any(_abbreviates(key, prefix, max(shortest, 4)) for _, prefix, shortest in _ENTITIES):
+            return False
+    return False
 
 
 def _abbreviates(typed: str, name: str, shortest: int) -> bool:

@@ -20,6 +20,8 @@ from slurmk.commands.documents.printing import form, print_rows
 from slurmk.commands.documents.sinfo import ALIKE, ROW, RowView
 from slurmk.commands.frame import early_answer, interval, read_options
 from slurmk.commands.node_text import NodeView, views, wanted_nodes
+from slurmk.commands.scontrol_reservation import table_lines
+from slurmk.commands.scontrol_reservation import visible as visible_reservations
 from slurmk.commands.sinfo_options import OPTIONS, USAGE_TEXT
 from slurmk.commands.sinfo_rows import HELP_LETTERS, HELP_NAMES, LETTERS, NAMES, RowField, build_rows, sort_rows
 from slurmk.model.node import Partition
@@ -246,7 +248,13 @@ def _print_once(call: Call, controller: Controller, output: Output, request: Req
     for cluster in request.clusters if not request.has("noheader") else ():
         output.write(f"CLUSTER: {cluster}\n")
     if request.has("reservation"):
-        output.write("No reservations in the system\n")
+        reservations = visible_reservations(call, controller)
+        if not reservations:
+            output.write("No reservations in the system\n")
+            return
+        now = int(controller.now())
+        for line in table_lines(reservations, now, header=not request.has("noheader")):
+            output.write(line + "\n")
         return
     if (request.has("long") and not request.has("noheader")) or (request.iterate and request.has("verbose")):
         output.write(time.strftime("%a %b %d %H:%M:%S %Y", time.localtime(controller.now())) + "\n")

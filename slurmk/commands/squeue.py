@@ -655,7 +655,7 @@ def _passes_rarer(request: Request, text: JobText, job: Job) -> bool:
         return False
     if request.qos is not None and job.qos not in request.qos:
         return False
-    if request.reservations is not None and (job.request.reservation or "") not in request.reservations:
+    if request.reservations is not None and request.reservations.isdisjoint(job.reservation.split(",")):
         return False
     if request.not_user is not None and job.credentials.user_id == request.not_user:
         return False

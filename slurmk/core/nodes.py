@@ -420,4 +420,5 @@ def condition(state: State, name: str, *, planned: bool = False) -> Condition:
     node = state.nodes[name]
     usage = state.usage.get(name) or NodeUsage()
     used = node.cpus if usage.whole - usage.completing else usage.active_cpus
-    return condition_of(node, cpus_used=used, completing=bool(usage.completing), planned=planned)
+    reserved = state.reserved.get(name, (NodeFlag.NONE, ""))[0]
+    return condition_of(node, cpus_used=used, completing=bool(usage.completing), planned=planned, reserved=reserved)

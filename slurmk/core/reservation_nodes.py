@@ -276,7 +276,7 @@ def _busy(turn: Turn, reservation: Reservation, names: tuple[str, ...]) -> bool:
         for job_id in state.usage[name].jobs:
             job = state.jobs[job_id]
             ending = limit_end(job)
-            if job.allocation is None or job.allocation.reservation == reservation.name:
+            if job.allocation is None or (reservation.name and job.allocation.reservation == reservation.name):
                 continue
             if ending is None or ending > reservation.start_time:
                 return True

@@ -108,6 +108,7 @@ def _new(turn: Turn, request: ReservationRequest) -> Reservation:
     if request.name and request.name in state.reservations:
         raise SlurmError(Errno.RESERVATION_NAME_DUP)
     flags = request.flags
+    _check_repeats(flags)
     start, ending = _times(turn, request, flags)
     number = state.last_reservation + 1
     blank = Reservation("", number, start, ending, flags=flags, purge_after=PURGE_AFTER)
@@ -118,6 +119,13 @@ def _new(turn: Turn, request: ReservationRequest) -> Reservation:
     reservation = with_resources(turn, reservation, request)
     reservation = _with_details(reservation, request)
     return replace(reservation, name=request.name or _name(reservation))
+
+
+def _check_repeats(flags: ReservationFlag) -> None:
+    """A reservation comes again in one way at most, and not when it floats."""
+    ways = bin(flags & REPEATING).count("1")
+    if ways > 1 or (ways and flags & ReservationFlag.TIME_FLOAT):
+        raise SlurmError(Errno.NOT_SUPPORTED)
 
 
 def _times(turn: Turn, request: ReservationRequest, flags: ReservationFlag) -> tuple[int, int]:
@@ -153,6 +161,7 @@ def _changed(turn: Turn, reservation: Reservation, request: ReservationRequest) 
     if request.flags & ReservationFlag.TIME_FLOAT or request.dropped_flags & ReservationFlag.TIME_FLOAT:
         raise SlurmError(Errno.INVALID_TIME_VALUE)
     flags = (reservation.flags | request.flags) & ~request.dropped_flags
+    _check_repeats(flags)
     changed = replace(reservation, flags=flags)
     changed = with_access(turn.directory, changed, request)
     changed = _with_times(turn, changed, request)

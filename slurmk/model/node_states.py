@@ -139,16 +139,24 @@ _IDLE_WORDS: tuple[tuple[NodeFlag, str], ...] = (
 )
 
 
-def condition_of(node: Node, *, cpus_used: int = 0, completing: bool = False, planned: bool = False) -> Condition:
+def condition_of(
+    node: Node,
+    *,
+    cpus_used: int = 0,
+    completing: bool = False,
+    planned: bool = False,
+    reserved: NodeFlag = NodeFlag.NONE,
+) -> Condition:
     """What a node is, given what jobs hold there.
 
     ``cpus_used`` are the CPUs of jobs that run (all of the node's, for a job that has it for itself); jobs that are
-    ending hold none but make it ``completing``. ``planned``: kept free for a job that waits.
+    ending hold none but make it ``completing``. ``planned``: kept free for a job that waits. ``reserved``: what an active
+    reservation makes of it.
 
     A node where work of others runs (not only what belongs to every node) is mixed too, and allocated when that and the
     jobs leave no CPU. For a node that is being drained only jobs count: it is drained when they are gone.
     """
-    flags = node.flags
+    flags = node.flags | reserved
     if node.refusal:
         flags |= NodeFlag.DRAIN
     if completing:

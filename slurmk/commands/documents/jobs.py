@@ -478,7 +478,7 @@ JOB: Shape[JobView] = Shape(
     Member("requeue", lambda view: view.text.requeues(view.job)),
     constant("resize_time", number(0)),
     Member("restart_cnt", lambda view: view.job.restarts),
-    Member("resv_name", _asked("reservation")),
+    Member("resv_name", lambda view: view.job.reservation),
     Member("scheduled_nodes", lambda view: view.text.planned_nodes(view.job) or ""),
     Member("segment_size", lambda view: view.job.request.segment_size or 0, since=43),
     constant("selinux_context", ""),

@@ -22,9 +22,20 @@ from accounting.queries import JobQuery, RecordSelection
 from accounting.rows import JOB_COLUMNS, STEP_COLUMNS
 from accounting.store import Recovered, Store, StoreError
 from accounting.tables import JobTable, StepTable
-from slurmk.core.effects import ForgetJob, SaveCounter, SaveJob, SaveNode, SavePartition, SaveStep, WakePlanner
+from slurmk.core.effects import (
+    ForgetJob,
+    ForgetReservation,
+    SaveCounter,
+    SaveJob,
+    SaveNode,
+    SavePartition,
+    SaveReservation,
+    SaveStep,
+    WakePlanner,
+)
 from slurmk.model.job import BATCH_STEP, Allocation, Credentials, GresShare, Job, JobFiles, JobRequest, NodeShare, Step, Usage
 from slurmk.model.node import Node, Partition
+from slurmk.model.reservation import Access, CoreShare, Reservation, ReservationFlag
 from slurmk.model.site import Site
 from slurmk.model.states import INFINITE, JobFlag, JobState, NodeFlag, Reason
 
@@ -87,6 +98,24 @@ def test_load_gives_back_what_was_saved(store: Store, url: str) -> None:
         assert again.files(1) == FILES
         again.commit([SaveJob(replace(jobs[1], state=JobState.COMPLETED, end_time=2005))])
         assert everything(again) == [(1, JobState.PENDING), (2, JobState.COMPLETED)]  # the same row as before the restart
+    finally:
+        again.close()
+
+
+def test_reservations_are_kept_until_they_are_forgotten(store: Store, url: str) -> None:
+    share = CoreShare("n1", (0, 1), 2)
+    first = Reservation("r", 4, 100, 200, ("n1",), ReservationFlag.DAILY, cores=(share,), users=Access(("alice",), denied=True))
+    second = Reservation("s", 5, 100, 200, licenses=(("matlab", 2),))
+    store.commit([SaveReservation(first), SaveReservation(second)])
+    assert store.load().reservations == (first, second)
+    store.commit([SaveReservation(replace(first, end_time=300)), ForgetReservation("s")])
+    store.close()
+    again = Store(url)
+    again.open()
+    try:
+        assert again.load().reservations == (replace(first, end_time=300),)
+        again.commit([ForgetReservation("r")])
+        assert (again.load().reservations, again.load().last_reservation) == ((), 5)
     finally:
         again.close()
 
