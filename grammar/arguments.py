@@ -7,7 +7,7 @@ matters to Slurm where an option is repeated; what a value means is for the row'
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
@@ -68,13 +68,14 @@ def parse_arguments(
     *,
     stop_at_operand: bool = False,
     in_order: bool = False,
+    places: Mapping[str, int] | None = None,
 ) -> tuple[list[Given], list[str]]:
     """Options and operands of ``arguments``.
 
     With ``stop_at_operand`` the first operand ends the options, as in sbatch and srun, whose operands are another
     program's command line; otherwise options and operands may be mixed. ``--`` always ends the options. Long names may
     be shortened as far as they stay unique; what an ambiguous one may mean is told in the alphabet's order, or ``in_order`` of
-    the table. Raises GrammarError with getopt's own message.
+    the table, or by the ``places`` of the names. Raises GrammarError with getopt's own message.
     """
     by_short, by_long = _index(options if isinstance(options, tuple) else tuple(options), in_order)
     given: list[Given] = []
@@ -86,7 +87,7 @@ def parse_arguments(
             operands += rest
             break
         if word.startswith("--"):
-            given.append(_long(command, by_long, word, rest))
+            given.append(_long(command, by_long, word, rest, places or {}))
         elif word.startswith("-") and word != "-":
             given += _short(command, by_short, word[1:], rest)
         else:
@@ -124,7 +125,7 @@ def _indexed(table: _Identity, in_order: bool) -> tuple[dict[str, Option], dict[
     return by_short, by_long if in_order else {name: by_long[name] for name in sorted(by_long)}
 
 
-def _long(command: str, table: dict[str, Option], word: str, rest: deque[str]) -> Given:
+def _long(command: str, table: dict[str, Option], word: str, rest: deque[str], places: Mapping[str, int]) -> Given:
     typed, equals, value = word[2:].partition("=")
     option = table.get(typed)
     if option is None:
@@ -132,6 +133,7 @@ def _long(command: str, table: dict[str, Option], word: str, rest: deque[str]) -
         if not candidates:
             raise GrammarError(f"{command}: unrecognized option '{word}'")
         if len({id(table[name]) for name in candidates}) > 1:
+            candidates.sort(key=lambda name: places.get(name, 0))
             possibilities = " ".join(f"'--{name}'" for name in candidates)
             raise GrammarError(f"{command}: option '{word}' is ambiguous; possibilities: {possibilities}")
         typed, option = candidates[0], table[candidates[0]]

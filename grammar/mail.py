@@ -27,18 +27,17 @@ _ALL = ("INVALID_DEPEND", "BEGIN", "END", "FAIL", "REQUEUE", "STAGE_OUT")
 
 
 def parse_mail_type(text: str) -> tuple[str, ...]:
-    """The REST API's words for ``BEGIN,END``, in printing order; NONE anywhere in it means none. Raises GrammarError."""
+    """The REST API's words for ``BEGIN,END``, in printing order; NONE anywhere in it means none. Words that mean nothing are
+    passed over beside one that does. Raises GrammarError."""
     found: set[str] = set()
-    words = [word.strip().upper() for word in text.split(",")]
-    if not any(words):
-        raise GrammarError("Invalid --mail-type specification")
+    words = [word.upper() for word in text.split(",")]
     for word in words:
         if word == "ALL":
             found.update(_ALL)
         elif word in _REST:
             found.add(word)
-        elif word not in ("", "NONE"):
-            raise GrammarError("Invalid --mail-type specification")
+    if not found and "NONE" not in words:
+        raise GrammarError("Invalid --mail-type specification")
     return () if "NONE" in words else tuple(rest for word, rest in EVENTS if word in found)
 
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from grammar.arguments import Argument, Option, parse_arguments
 from grammar.errors import GrammarError
 
 LARGEST_SCRIPT = 4 * 1024 * 1024
@@ -22,13 +23,15 @@ _BLANKS = b" \t\v\f\r\n"
 
 
 class ScriptError(GrammarError):
-    """A script that is not taken. ``fatal`` says which word Slurm puts before the message; ``lines`` are the message."""
+    """A script that is not taken. ``fatal`` says which word Slurm puts before the message; ``lines`` are the message, and
+    ``getopt`` is the line that getopt(3) prints before it."""
 
-    def __init__(self, *lines: str, fatal: bool = False, code: int = 1) -> None:
+    def __init__(self, *lines: str, fatal: bool = False, code: int = 1, getopt: str = "") -> None:
         super().__init__("\n".join(lines))
         self.lines = lines
         self.fatal = fatal
         self.code = code
+        self.getopt = getopt
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,16 +86,19 @@ def read_script(script: bytes, name: str, *, foreign: bool = True) -> ScriptDire
         if line.startswith("#SBATCH"):
             _directive(found, number, line[7:], name)
         elif foreign and line.startswith("#PBS"):
-            found.foreign += _translated(number, _words(line[4:], number, name), _PBS)
+            found.foreign += _translated(number, _words(line[4:], number, name), PBS)
         elif foreign and line.startswith("#BSUB"):
-            found.foreign += _translated(number, _words(line[5:], number, name), _LSF)
+            found.foreign += _translated(number, _long_cwd(_words(line[5:], number, name)), LSF)
     return found
 
 
+_SEPARATOR = re.compile(r"[ \t\v\f\r]*(hetjob|packjob)(?![^ \t\v\f\r\n])", re.IGNORECASE)
+
+
 def _directive(found: ScriptDirectives, number: int, rest: str, name: str) -> None:
-    separator = rest.lstrip(" \t\v\f\r")[:7].lower()
-    if separator.startswith(("hetjob", "packjob")):
-        if separator == "packjob":
+    separator = _SEPARATOR.match(rest)
+    if separator is not None:
+        if separator[1].lower() == "packjob":
             found.warnings.append('The "packjob" component separator is deprecated. Please use "hetjob" instead.')
         found.components.append([])
         return
@@ -149,8 +155,10 @@ def _words(text: str, number: int, name: str) -> tuple[str, ...]:
             position += 1
         if position >= length or text[position] == "#":
             break
+        begin = position
         word, position = _word(text, position, before, number, name)
-        words.append(word)
+        if text[begin:] != "\\":  # a backslash alone at the end is no word
+            words.append(word)
     return tuple(words)
 
 
@@ -169,7 +177,7 @@ def _word(text: str, position: int, before: int, number: int, name: str) -> tupl
             pieces.append(match[kind])
         position = match.end()
     word = "".join(pieces)
-    if word == ":" and text[start] == ":":
+    if text[start] == ":":
         raise ScriptError(f"{name}: line {number}: Unexpected `:` in [{text[before:]}]", fatal=True)
     return word, position
 
@@ -187,54 +195,78 @@ def _flag(option: str) -> Translation:
     return lambda _: [option]
 
 
+def _nothing(_: str) -> list[str]:
+    return []
+
+
 def _pbs_mail(value: str) -> list[str]:
     words = {"a": "FAIL", "b": "BEGIN", "e": "END", "n": "NONE"}
-    kinds = ",".join(words[letter] for letter in value if letter in words)
-    return [f"--mail-type={kinds}"] if kinds else []
+    return [f"--mail-type={','.join(words[letter] for letter in value if letter in words)}"]
 
 
-def _pbs_time(value: str) -> list[str]:
-    return [f"--time={value if ':' in value else _seconds(value)}"]
-
-
-def _seconds(value: str) -> str:
-    return str(-(-int(value) // 60)) if value.isascii() and value.isdigit() and len(value) < 12 else value
-
-
-def _size(option: str) -> Translation:
-    """PBS writes sizes with a unit of bytes: ``2gb``, ``500mb``."""
+def _size(option: str, usual_unit: str = "") -> Translation:
+    """PBS and LSF write sizes with a unit of bytes: ``2gb``, ``500mb``."""
 
     def translate(value: str) -> list[str]:
-        match = re.fullmatch(r"(\d+)([kmgt]?)b?", value.lower(), re.ASCII)
-        return [f"{option}={match[1]}{(match[2] or 'm').upper()}"] if match else []
+        size = value[:-1] if value[-1:] in ("b", "B") else value
+        return [f"{option}={size}{usual_unit if size.isdigit() else ''}"]
 
     return translate
 
 
 def _pbs_nodes(value: str) -> list[str]:
-    """``2:ppn=4`` is two nodes for eight tasks; names of nodes are asked for by name."""
+    """``2:ppn=4`` is two nodes for eight tasks; names of nodes are asked for by name; ``+`` adds more of either."""
+    count, per_node, hosts, words = 0, 0, [], []
+    for part in value.split("+"):
+        first, *properties = part.split(":")
+        if first.isascii() and first.isdigit() and len(first) < 7:
+            count += int(first)
+        else:
+            hosts.append(first)
+        for item in properties:
+            key, _, amount = item.partition("=")
+            if key == "ppn" and amount.isascii() and amount.isdigit() and len(amount) < 7:
+                per_node += int(amount)
+            elif key == "gpus":
+                words.append(f"--gpus-per-node={amount}")
+    if hosts:
+        words.append(f"--nodelist={','.join(hosts)}")
+    if count:
+        words.append(f"--nodes={count}")
+    if per_node:
+        words.append(f"--ntasks={per_node * (count or len(hosts))}")
+    return words
+
+
+def _pbs_select(value: str) -> list[str]:
+    """``2:ncpus=4:mem=1gb:mpiprocs=4``."""
     count, *properties = value.split(":")
-    words = [f"--nodes={count}"] if count.isascii() and count.isdigit() else [f"--nodelist={count}"]
+    words = [f"--nodes={count}"]
     for item in properties:
         key, _, amount = item.partition("=")
-        if key == "ppn" and (count + amount).isascii() and (count + amount).isdigit() and len(count + amount) < 10:
-            words.append(f"--ntasks={int(count or 1) * int(amount or 1)}")
-        elif key == "gpus":
-            words.append(f"--gpus-per-node={amount}")
+        words += {"ncpus": _as("--mincpus"), "mem": _size("--mem"), "mpiprocs": _as("--ntasks-per-node")}.get(key, _nothing)(
+            amount
+        )
     return words
+
+
+def _pbs_accelerator(value: str) -> list[str]:
+    return ["--gpus-per-node=1"] if value.lower() == "true" else []
 
 
 _PBS_RESOURCES: dict[str, Translation] = {
     "nodes": _pbs_nodes,
-    "walltime": _pbs_time,
-    "cput": _pbs_time,
+    "select": _pbs_select,
+    "walltime": _as("--time"),
+    "cput": _as("--time"),
     "mem": _size("--mem"),
     "pmem": _size("--mem-per-cpu"),
     "file": _size("--tmp"),
-    "ncpus": _as("--cpus-per-task"),
-    "procs": _as("--ntasks"),
+    "ncpus": _as("--mincpus"),
+    "nice": _as("--nice"),
     "naccelerators": _as("--gpus-per-node"),
-    "software": _as("--licenses"),
+    "accelerator": _pbs_accelerator,
+    "proc": _as("--constraint"),
 }
 
 
@@ -242,60 +274,94 @@ def _pbs_resources(value: str) -> list[str]:
     """``-l nodes=2:ppn=4,walltime=1:00:00``; what sbatch has no word for is passed over, as in the original."""
     words: list[str] = []
     for item in value.split(","):
-        key, _, amount = item.partition("=")
-        if key in _PBS_RESOURCES and amount:
+        key, equals, amount = item.partition("=")
+        if equals and key in _PBS_RESOURCES:
             words += _PBS_RESOURCES[key](amount)
     return words
 
 
-_PBS: dict[str, Translation] = {
-    "a": _as("--begin"),
-    "A": _as("--account"),
-    "d": _as("--chdir"),
-    "e": _as("--error"),
-    "h": _flag("--hold"),
-    "J": _as("--array"),
-    "l": _pbs_resources,
-    "m": _pbs_mail,
-    "M": _as("--mail-user"),
-    "N": _as("--job-name"),
-    "o": _as("--output"),
-    "p": lambda value: [f"--nice={-int(value)}"] if re.fullmatch(r"-?\d{1,6}", value, re.ASCII) else [],
-    "q": _as("--partition"),
-    "t": _as("--array"),
-    "v": _as("--export"),
-    "V": _flag("--export=ALL"),
-}
-
-_LSF: dict[str, Translation] = {
-    "cwd": _as("--chdir"),
-    "e": _as("--error"),
-    "J": _as("--job-name"),
-    "m": _as("--nodelist"),
-    "M": _as("--mem-per-cpu"),
-    "n": _as("--ntasks"),
-    "o": _as("--output"),
-    "q": _as("--partition"),
-    "W": _as("--time"),
-    "x": _flag("--exclusive"),
-}
-
-_WITHOUT_VALUE = frozenset(("h", "V", "x"))
+def _pbs_attributes(value: str) -> list[str]:
+    key, _, amount = value.partition("=")
+    return [f"--dependency={amount}"] if key == "depend" else []
 
 
-def _translated(number: int, words: tuple[str, ...], table: dict[str, Translation]) -> Iterator[Directive]:
-    """The sbatch words of ``-N name -l nodes=2``; unknown options are passed over."""
-    rest = list(reversed(words))
-    while rest:
-        word = rest.pop()
-        if not word.startswith("-") or len(word) < 2:
-            continue
-        letter, value = (word[1:], "") if word[1:] in table else (word[1], word[2:])
-        if letter not in table:
-            continue
-        if letter not in _WITHOUT_VALUE and not value:
-            if not rest:
-                continue
-            value = rest.pop()
-        if translated := tuple(table[letter](value)):
+def _most(value: str) -> list[str]:
+    """Of ``-n 2,4``, which are the fewest and the most tasks."""
+    return [f"--ntasks={value.rpartition(',')[2]}"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignOption(Option):
+    """An option of another system's directives, and what it means in sbatch's words."""
+
+    translation: Translation
+
+
+def _foreign(letter: str, translation: Translation = _nothing, argument: Argument = Argument.REQUIRED) -> ForeignOption:
+    return ForeignOption((), letter, argument, translation=translation)
+
+
+PBS: tuple[ForeignOption, ...] = (
+    _foreign("a", _as("--begin")),
+    _foreign("A", _as("--account")),
+    _foreign("c"),
+    _foreign("C"),
+    _foreign("d", _as("--chdir")),
+    _foreign("e", _as("--error")),
+    _foreign("h", _flag("--hold"), Argument.NONE),
+    _foreign("I", _nothing, Argument.NONE),
+    _foreign("j"),
+    _foreign("J", _as("--array")),
+    _foreign("k"),
+    _foreign("l", _pbs_resources),
+    _foreign("m", _pbs_mail),
+    _foreign("M", _as("--mail-user")),
+    _foreign("N", _as("--job-name")),
+    _foreign("o", _as("--output")),
+    _foreign("p", _as("--nice")),
+    _foreign("q", _as("--partition")),
+    _foreign("r"),
+    _foreign("S"),
+    _foreign("t", _as("--array")),
+    _foreign("u"),
+    _foreign("v", _as("--export")),
+    _foreign("V", _flag("--export=ALL"), Argument.NONE),
+    _foreign("w", _as("--chdir")),
+    _foreign("W", _pbs_attributes),
+    _foreign("z", _nothing, Argument.NONE),
+)
+"""What may stand in ``#PBS`` lines (qsub(1))."""
+
+LSF: tuple[ForeignOption, ...] = (
+    _foreign("c", _as("--chdir")),
+    _foreign("e", _as("--error")),
+    _foreign("J", _as("--job-name")),
+    _foreign("m", lambda value: [f"--nodelist={','.join(value.split())}"]),
+    _foreign("M", _size("--mem-per-cpu", "K")),
+    _foreign("n", _most),
+    _foreign("o", _as("--output")),
+    _foreign("q", _as("--partition")),
+    _foreign("W", _as("--time")),
+    _foreign("x", _flag("--exclusive"), Argument.NONE),
+)
+"""What may stand in ``#BSUB`` lines (bsub(1))."""
+
+
+def _long_cwd(words: tuple[str, ...]) -> tuple[str, ...]:
+    """LSF's one option of several letters is written with one dash."""
+    return tuple("-c" if word == "-cwd" else word for word in words)
+
+
+def _translated(number: int, words: tuple[str, ...], table: tuple[ForeignOption, ...]) -> Iterator[Directive]:
+    """The sbatch words of ``-N name -l nodes=2``. Raises ScriptError for what the other system's table does not have."""
+    try:
+        given, operands = parse_arguments("sbatch", table, words)
+    except GrammarError as error:
+        raise ScriptError("Unrecognized command line parameter ?", getopt=str(error)) from None
+    if operands:
+        raise ScriptError(f"Invalid argument: {operands[0]}")
+    for one in given:
+        option = one.option
+        assert isinstance(option, ForeignOption)
+        if translated := tuple(option.translation(one.value or "")):
             yield Directive(number, translated)

@@ -66,7 +66,8 @@ async def run(call: Call, controller: Controller, output: Output) -> int:
         return await _run(call, controller, output)
     except ScriptError as error:
         word = "fatal" if error.fatal else "error"
-        output.error("".join(f"{NAME}: {word}: {line}\n" for line in error.lines))
+        before = f"{error.getopt}\n" if error.getopt else ""
+        output.error(before + "".join(f"{NAME}: {word}: {line}\n" for line in error.lines))
         return error.code
     except OptionError as error:
         output.write(error.output)
@@ -140,7 +141,7 @@ async def _script(call: Call, output: Output, wrap: str | None, operands: Sequen
         return _Script(await _input(output), "", NAME, ())
     name, *arguments = operands
     content, path = await _file(call, output, name)
-    return _Script(content, absolute(path, call.directory), name.rpartition("/")[2], tuple(arguments))
+    return _Script(content, path if "/" in name else absolute(path, call.directory), name.rpartition("/")[2], tuple(arguments))
 
 
 async def _input(output: Output) -> bytes:
@@ -209,6 +210,9 @@ async def _prepare(
     """The submissions of all components, and their files."""
     export_file = await _export_file(output, told[0])
     submit_line = " ".join((NAME, *call.arguments))
+    if any(options.get("hold") for options in told):
+        for options in told:
+            options.values["hold"] = True
     submissions, files = [], []
     for options in told:
         await read_node_files(NAME, options, output)
@@ -301,7 +305,8 @@ async def tell_outlook(
     refused = "allocation failure" if command == NAME else f"{command}: allocation failure"
     outlook = await controller.plan_for(event)
     if isinstance(outlook, Refused):
-        output.error("".join(f"{command}: error: {notice}\n" for notice in outlook.notices))
+        notices = () if outlook.error.errno is Errno.REQUESTED_NODE_CONFIG_UNAVAILABLE else outlook.notices
+        output.error("".join(f"{command}: error: {notice}\n" for notice in notices))
         output.error(f"{refused}: {outlook.error}\n")
         return exit_error(environment)
     assert isinstance(outlook, Outlook)

@@ -18,8 +18,9 @@ from grammar.arguments import Given, parse_arguments
 from grammar.bindings import is_tres_binding
 from grammar.constraints import features_of, normalise_constraint, parse_constraint
 from grammar.errors import GrammarError
-from grammar.hostlist import compress, expand
+from grammar.hostlist import HostlistError, compress, expand
 from grammar.numbers import leading_number
+from grammar.option_order import PLACES
 from grammar.options import COUNTED, LIMITS, OptionError, Reading, SubmissionOption, options_of, read_variable, variables_of
 from grammar.script import Directive, ScriptDirectives
 from grammar.signals import NAMES
@@ -50,10 +51,6 @@ LONG_TEXTS: Mapping[str, int] = {"dependency": 131072, "current_working_director
 """Characters that a text of a request may have; other texts have LONGEST_TEXT."""
 
 
-LAYERS = ("script", "environment", "command line")
-"""From the one that gives way to the one that holds."""
-
-
 @dataclass(slots=True)
 class Options:
     """What one component was told. ``values`` are fields of ``grammar.options``; ``said`` are the options that gave them, with
@@ -64,7 +61,7 @@ class Options:
 
     def take(self, row: SubmissionOption, found: Mapping[str, object], layer: str, text: str | None) -> None:
         """Add what an option set; a later layer replaces what an earlier one said."""
-        if MEMORY_FIELDS & found.keys() and not self._memory_counts(layer):
+        if MEMORY_FIELDS & found.keys() and not self._memory_counts(layer, row.name):
             return
         for name, value in found.items():
             if name in COUNTED:
@@ -73,11 +70,11 @@ class Options:
                 self.values[name] = value
         self.said[row.name] = (layer, text)
 
-    def _memory_counts(self, layer: str) -> bool:
+    def _memory_counts(self, layer: str, said: str) -> bool:
         """What the environment says of memory gives way to the script and to the command line."""
         for name, option in (("memory_per_node", "mem"), ("memory_per_cpu", "mem-per-cpu"), ("memory_per_tres", "mem-per-gpu")):
             before = self.said.get(option)
-            if before is None or before[0] == layer:
+            if before is None or before[0] == layer or option == said:
                 continue
             if layer == "environment":
                 return False
@@ -109,7 +106,7 @@ def parse_components(command: str, arguments: Sequence[str]) -> tuple[list[list[
     rest: Sequence[str] = arguments
     while True:
         try:
-            given, operands = parse_arguments(command, options_of(command), rest, stop_at_operand=True)
+            given, operands = parse_arguments(command, options_of(command), rest, stop_at_operand=True, places=PLACES)
         except GrammarError as error:
             raise getopt_error(command, error) from None
         components.append(given)
@@ -145,14 +142,15 @@ def read_layers(
 
 
 def _take_directives(command: str, options: Options, directives: Iterable[Directive], now: float) -> None:
-    for directive in directives:
-        try:
-            given, operands = parse_arguments(command, options_of(command), directive.words, stop_at_operand=True)
-        except GrammarError as error:
-            raise getopt_error(command, error) from None
-        if operands:
-            raise OptionError(f"{command}: error: Invalid directive found in batch script: {operands[0]}")
-        _take_given(command, options, [one for one in given if one.name not in COMMAND_LINE_ONLY], now, "script")
+    """All directives are read as one command line, so that a value may stand on the next of them."""
+    words = [word for directive in directives for word in directive.words]
+    try:
+        given, operands = parse_arguments(command, options_of(command), words, stop_at_operand=True, places=PLACES)
+    except GrammarError as error:
+        raise getopt_error(command, error) from None
+    if operands:
+        raise OptionError(f"{command}: error: Invalid directive found in batch script: {operands[0]}")
+    _take_given(command, options, [one for one in given if one.name not in COMMAND_LINE_ONLY], now, "script")
 
 
 COMMAND_LINE_ONLY = frozenset(("help", "usage", "version", "wrap", "autocomplete", "verbose", "quiet", "ignore-pbs"))
@@ -277,6 +275,8 @@ def _check_exclusions(command: str, options: Options) -> None:
         raise _fatal(command, "--cpus-per-task, --tres-per-task=cpu:#, and --cpus-per-gpu are mutually exclusive")
     if "gpus-per-socket" in said and "ntasks-per-gpu" in said:
         raise _fatal(command, "--gpus-per-socket is mutually exclusive with --ntasks-per-gpu and SLURM_NTASKS_PER_GPU")
+    if "ntasks-per-node" in said and ("ntasks-per-gpu" in said or "ntasks-per-tres" in said):
+        raise _fatal(command, "--ntasks-per-node is mutually exclusive with --ntasks-per-gpu and SLURM_NTASKS_PER_GPU")
     if "one-task-per-sharing" in (said.get("gres-flags", ("", ""))[1] or "").lower().split(","):
         message = "In order to use --gres-flags=one-task-per-sharing you must also have"
         raise _error(command, f"{message} SelectTypeParameters=MULTIPLE_SHARING_GRES_PJ in your slurm.conf", code=255)
@@ -300,23 +300,29 @@ def _features(command: str, values: dict[str, Any]) -> None:
 
 def _hosts(command: str, values: dict[str, Any]) -> None:
     for name in ("required_nodes", "excluded_nodes"):
-        text = values.get(name)
-        if not text:
-            continue
-        try:
-            values[name] = compress(expand(text))
-        except GrammarError:
-            raise _fatal(command, "Invalid node list specified") from None
+        if text := values.get(name):
+            values[name] = _node_names(command, text, required=name == "required_nodes")
     if values.get("distribution") == "arbitrary" and not values.get("required_nodes"):
         message = "With Arbitrary distribution you need to specify a nodelist or hostfile with the -w option"
         raise _error(command, message)
 
 
+def _node_names(command: str, text: str, *, required: bool) -> str:
+    """A list of nodes in the form in which a job keeps it, each once. Raises OptionError."""
+    try:
+        return compress(dict.fromkeys(expand(text)))
+    except HostlistError as error:
+        if not required or "{" in text:
+            raise _not_submitted(command, "Invalid node name specified") from None
+        found = [f"{command}: error: _parse_single_range: {error.detail}"] if error.detail else []
+        raise OptionError(*found, f"{command}: fatal: Invalid node list specified", code=1) from None
+
+
 def _one_cpu_count(command: str, options: Options, counts: dict[str, int], cpus: int) -> int:
     """CPUs a task when --cpus-per-task and --tres-per-task=cpu= were both said: the later layer holds. Raises OptionError."""
     (cpus_layer, cpus_text), (tres_layer, tres_text) = options.said["cpus-per-task"], options.said["tres-per-task"]
-    if cpus_layer != tres_layer:
-        return cpus if LAYERS.index(cpus_layer) > LAYERS.index(tres_layer) else counts["cpu"]
+    if (cpus_layer == "environment") != (tres_layer == "environment"):
+        return cpus if tres_layer == "environment" else counts["cpu"]
     if cpus_layer != "environment":
         raise _fatal(command, "You can not have --tres-per-task=cpu= and --cpus-per-task please use one or the other")
     if cpus != counts["cpu"]:
@@ -345,6 +351,8 @@ def _task_resources(command: str, options: Options, values: dict[str, Any]) -> N
             values["cpus_per_task"] = counts["cpu"]
         elif cpus is not None:
             text = f"cpu={cpus},{text}"
+        if gpus and any(name.startswith("gres/gpu") for name in counts):
+            raise _fatal(command, "You can not have --tres-per-task=gres/gpu= and --gpus-per-task please use one or the other")
         if gpus:
             text = f"{text},{gpus}"
     else:
@@ -592,7 +600,7 @@ def absolute(path: str, directory: str) -> str:
 
 def stream_file(path: str, directory: str) -> str:
     """The file of a standard stream as the job keeps it: an absolute pattern; ``none`` is /dev/null."""
-    return "/dev/null" if path == "none" else absolute(path, directory)
+    return "/dev/null" if path.lower() == "none" else absolute(path, directory)
 
 
 async def read_node_files(command: str, options: Options, output: Output) -> None:
@@ -612,7 +620,11 @@ async def read_node_files(command: str, options: Options, output: Output) -> Non
             raise OptionError(*lines, f"{command}: error: Invalid --nodefile node file") from None
         raise OptionError(*lines, code=1) from None
     lines = [line.partition("#")[0] for line in content.decode("utf-8", "surrogateescape").splitlines()]
-    options.values["required_nodes"] = ",".join(word for line in lines for word in line.replace(",", " ").split())
+    names = ",".join(word for line in lines for word in line.split())
+    if not names:
+        refusal = ["Invalid --nodefile node file"] if path else []
+        raise _error(command, "Hostlist is empty!", *refusal, code=255 if path else 1)
+    options.values["required_nodes"] = names
     options.said["nodelist"] = options.said.get("nodelist", ("command line", wanted))
 
 
@@ -643,6 +655,10 @@ def check_cluster(command: str, options: Options, cluster: str) -> None:
 # ------------------------------------------------------------------------------------------------- identity
 
 
+NOBODY = 65534
+"""The user of nothing, who has no jobs."""
+
+
 @lru_cache(maxsize=1024)
 def _account_of(user: str) -> pwd.struct_passwd | None:
     try:
@@ -661,7 +677,7 @@ def credentials_of(command: str, options: Options, call: Call) -> Credentials:
     user_id, user_name, group_id = call.caller.user_id, call.caller.user_name, call.group_id
     if user is not None:
         account = _account_of(user)
-        if account is None:
+        if account is None or account.pw_uid == NOBODY:
             raise _error(command, "Invalid --uid specification", code=255)
         user_id, user_name, group_id = account.pw_uid, account.pw_name, account.pw_gid
     if group is not None:

@@ -49,11 +49,11 @@ def _judge(state: State, demand: Demand, partition: Partition) -> Verdict:
     nodes = [state.nodes[name] for name in partition.nodes if name in state.nodes]
     if demand.minimum_nodes > len(nodes):
         return _POSSIBLE
+    if not demand.overcommit and demand.tasks * demand.cpus_per_task > sum(node.cpus for node in nodes):
+        return _POSSIBLE
     notices = _notices(nodes, demand)
     if notices:
         return Verdict(False, notices)
-    if not demand.overcommit and demand.tasks * demand.cpus_per_task > sum(node.cpus for node in nodes):
-        return _POSSIBLE
     for allowed in _allowed(nodes, demand):
         if _fits(allowed, demand):
             return _POSSIBLE
@@ -73,7 +73,15 @@ def _notices(nodes: list[Node], demand: Demand) -> tuple[str, ...]:
         lacking.append("Memory specification can not be satisfied")
     elif demand.temporary_disk > max((node.temporary_disk for node in nodes), default=0):
         lacking.append("Temporary disk specification can not be satisfied")
+    elif not any(_has_layout(node, demand) for node in nodes):
+        lacking.append("Socket, core and/or thread specification can not be satisfied")
     return tuple(lacking)
+
+
+def _has_layout(node: Node, demand: Demand) -> bool:
+    wanted = (demand.sockets_per_node or 1, demand.cores_per_socket or 1, demand.threads_per_core or 1)
+    there = (node.sockets, node.cores_per_socket, node.threads_per_core)
+    return all(least <= count for least, count in zip(wanted, there, strict=True))
 
 
 def _cpus_on_each_node(demand: Demand) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
+import subprocess
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from sides import Side, reference_side
-from submissions import CHANGING, RECORDED, SubmissionCase, fields_of, load
+from submissions import CHANGING, RECORDED, SubmissionCase, fields_of, load, with_places
 
 DEFAULTS = asdict(SubmissionCase(run=""))
 PATIENCE = 20
@@ -36,10 +36,11 @@ def main() -> None:
     plain = {case.command: dict(case.fields) for case in known if case.plain}
     for case in [*chosen, *added]:
         if case.plain:
-            plain[case.command] = dict(record(side, case, {}).fields)
+            answer = record(side, case, {})
+            plain[case.command] = dict(answer.fields) if answer is not None else {}
     with ThreadPoolExecutor(3) as threads:
         answers = list(threads.map(lambda case: record(_fork(side), case, plain), [*chosen, *added]))
-    by_name = {answer.name: answer for answer in answers}
+    by_name = {answer.name: answer for answer in answers if answer is not None}
     write([by_name.pop(case.name, case) for case in known] + list(by_name.values()))
 
 
@@ -56,11 +57,16 @@ def _fork(side: Side) -> Side:
     return Side(side.name, side.environment, work)
 
 
-def record(side: Side, case: SubmissionCase, plain: dict[str, dict[str, str | None]]) -> SubmissionCase:
-    """The case with what the side says to it."""
+def record(side: Side, case: SubmissionCase, plain: dict[str, dict[str, str | None]]) -> SubmissionCase | None:
+    """The case with what the side says to it; None for one that takes too long, which is told."""
     if case.script is not None:
         (side.work / "s.sh").write_bytes(case.script.encode("utf-8", "surrogateescape"))
-    answer = side.run(case.line, stdin=case.stdin, timeout=PATIENCE)
+    try:
+        answer = side.run(case.line, stdin=case.stdin, timeout=PATIENCE)
+    except subprocess.TimeoutExpired:
+        print(f"not recorded, still waiting: {case.name}")
+        side.clear()
+        return None
     shown = ""
     if case.command != "sbatch":
         shown, answer = answer.output, replace(answer, output="" if "JobId=" in answer.output else answer.output)
@@ -88,8 +94,7 @@ def record(side: Side, case: SubmissionCase, plain: dict[str, dict[str, str | No
 
 
 def _normalised(side: Side, text: str) -> str:
-    for order, job in enumerate(side.jobs):
-        text = re.sub(rf"(?<!\d){job}(?!\d)", f"{{{order}}}", text)
+    text = with_places(text, side.jobs)
     return text.replace(str(side.work), "{work}").replace(os.uname().nodename, "{host}")
 
 

@@ -18,10 +18,18 @@ DIFFERENT: dict[str, str] = {
     r"--array=|-a ,": _EMPTY_ARRAY,
     r"--(mem-bind|hint)=help": _HELP,
     r"--partition=(debug,debug|,debug|debug,)": "a partition is shown once, without empty words",
+    r"-[wx] 'n\[\[1-2\]\]'": "brackets in brackets are read alike for nodes that are wanted and that are not",
     r"--external": "external jobs are refused",
     r"-vv": "the debug lines of the original's plugins",
 }
 """Ends of command lines as regular expressions, and the reason of the difference."""
+
+IN_SCRIPTS: dict[str, str] = {
+    "#SBATCH --autocomplete=": "what is answered without submitting is asked for on the command line only",
+    "#SBATCH --array=\n": _EMPTY_ARRAY,
+    "#SBATCH --nodes=2,\n": _NOTHING,
+}
+"""Directives whose answer differs, and the reason."""
 
 _ENDS = {re.compile(rf"\A.* (?:{end})\Z", re.DOTALL): reason for end, reason in DIFFERENT.items()}
 
@@ -30,4 +38,6 @@ def reason_of(case: SubmissionCase) -> str | None:
     """Why this case differs; None for one that must not."""
     if case.run == "SBATCH_ARRAY_INX='' sbatch":
         return _EMPTY_ARRAY
+    if case.script and (match := next((mark for mark in IN_SCRIPTS if mark in case.script), None)):
+        return IN_SCRIPTS[match]
     return next((reason for end, reason in _ENDS.items() if end.match(case.run)), None)

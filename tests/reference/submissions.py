@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -103,9 +103,17 @@ LATELY = re.compile(r"\b20[12]\d-\d\d-\d\dT\d\d:\d\d:\d\d\b")
 
 
 def fields_of(text: str) -> dict[str, str]:
-    """The fields of a record of ``scontrol show job`` that a submission decides."""
+    """The fields of the first record of ``scontrol show job`` that a submission decides."""
+    text = text.partition("\n\n")[0]
     pairs = re.findall(r"([A-Za-z:/_]+)=(.*?)(?=\s+[A-Za-z:/_]+=|\n|$)", text)
     return {name: LATELY.sub("{time}", value.strip()) for name, value in pairs if name in FIELDS}
+
+
+def with_places(text: str, jobs: Sequence[int]) -> str:
+    """``text`` with ``{0}``, ``{1}`` … for the ids of jobs, leading zeros left alone."""
+    for order, job in enumerate(jobs):
+        text = re.sub(rf"(?<![1-9])(?<![1-9]0)(0*){job}(?!\d)", rf"\g<1>{{{order}}}", text)
+    return text
 
 
 def load() -> tuple[SubmissionCase, ...]:

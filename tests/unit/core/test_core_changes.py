@@ -70,7 +70,7 @@ WAITING = [
     ({"admin_comment": "x"}, Errno.ACCESS_DENIED),
     ({"array_maximum_running": 2}, Errno.NOT_SUPPORTED),
     ({"required_nodes": "n99"}, Errno.INVALID_NODE_NAME),
-    ({"cpus_per_task": 99}, Errno.REQUESTED_NODE_CONFIG_UNAVAILABLE),
+    ({"cpus_per_task": 17}, Errno.REQUESTED_NODE_CONFIG_UNAVAILABLE),
     ({"credentials": "root"}, Errno.NOT_SUPPORTED),
 ]
 

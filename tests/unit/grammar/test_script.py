@@ -45,7 +45,7 @@ def test_components_and_foreign_directives() -> None:
     assert [[directive.words for directive in component] for component in found.components] == [[("-n", "1")], [("-n", "2")]]
     assert [directive.words for directive in found.foreign] == [
         ("--job-name=p",),
-        ("--nodes=2", "--ntasks=6", "--mem=2G"),
+        ("--nodes=2", "--ntasks=6", "--mem=2g"),
     ]
     assert read_script(HEAD + b"#PBS -N p\n", "s", foreign=False).foreign == []
     assert "deprecated" in read_script(HEAD + b"#SBATCH packjob\n", "s").warnings[0]
@@ -88,7 +88,7 @@ def test_any_directive_is_words_or_an_error(text: str) -> None:
     "line", [b"#SBATCH -n 1\n" * 100_000, b"#SBATCH " + b"'a' " * 200_000, b"#\n" * 1_000_000, b"#SBATCH " + b'"' * 1_000_001]
 )
 def test_large_scripts_take_time_in_proportion(line: bytes) -> None:
-    begin = time.perf_counter()
+    begin = time.process_time()
     with contextlib.suppress(ScriptError):
         read_script(HEAD + line, "s.sh")
-    assert time.perf_counter() - begin < 5
+    assert time.process_time() - begin < 5

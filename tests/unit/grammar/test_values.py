@@ -317,9 +317,10 @@ def test_no_warning_signals(text: str) -> None:
 def test_mail_types() -> None:
     assert parse_mail_type("fail,BEGIN") == ("BEGIN", "FAIL")
     assert parse_mail_type("END,NONE") == ()
+    assert parse_mail_type("abc,END") == ("END",)
     assert parse_mail_type("TIME_LIMIT_80,TIME_LIMIT") == ("TIME=80%", "TIME=100%")
     assert format_mail_type(parse_mail_type("ALL")) == "INVALID_DEPEND,BEGIN,END,FAIL,REQUEUE,STAGE_OUT"
-    for text in ("", "abc", "BEGIN,abc"):
+    for text in ("", "abc", "abc, BEGIN"):
         with pytest.raises(GrammarError):
             parse_mail_type(text)
 
