@@ -216,6 +216,20 @@ static void send_content(int connection, const char *path, size_t limit)
     free(frame.data);
 }
 
+static int connected = -1;
+
+static const int numbers[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGPIPE};
+
+/* What comes from now on waits until the program that we become has handlers of its own. */
+static void keep_signals(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    for (size_t each = 0; each < sizeof numbers / sizeof *numbers; each++)
+        sigaddset(&set, numbers[each]);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
 /* The payload is COUNT, that many arguments, then the environment, each ended by NUL. */
 static void become(char *payload, size_t size)
 {
@@ -231,13 +245,13 @@ static void become(char *payload, size_t size)
     char **program = calloc(words + 1, sizeof *program);
     if (!program)
         leave_to_python("lost");
+    if (connected >= 0)
+        keep_signals();
     memcpy(program, strings, words * sizeof *program);
     execve(program[0], program, strings + words);
     fprintf(stderr, "%s: error: %s: %s\n", command, program[0], strerror(errno));
     _exit(1);
 }
-
-static int connected;
 
 /* Tell the controller which signal came: it says what that means, and gives the exit code. A second one ends us at once. */
 static void signalled(int number)
@@ -251,7 +265,6 @@ static void signalled(int number)
 
 static void tell_signals(int connection)
 {
-    static const int numbers[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGPIPE};
     struct sigaction action = {.sa_handler = signalled, .sa_flags = SA_RESTART | SA_RESETHAND};
     connected = connection;
     for (size_t each = 0; each < sizeof numbers / sizeof *numbers; each++)

@@ -209,8 +209,19 @@ def tell_signals(connection: "Socket") -> None:
         signal(number, SIG_DFL)
         send(connection, wire.encode(wire.SIGNALLED, b"%02d" % number))
 
-    for name in ("HUP", "INT", "QUIT", "TERM", "USR1", "USR2", "PIPE"):
+    for name in TOLD:
         signal(getattr(signals, "SIG" + name), signalled)
+
+
+TOLD = ("HUP", "INT", "QUIT", "TERM", "USR1", "USR2", "PIPE")
+"""Signals of which salloc's controller is told."""
+
+
+def keep_signals() -> None:
+    """What comes from now on waits until the program that we become has handlers of its own."""
+    import signal as signals
+
+    signals.pthread_sigmask(signals.SIG_BLOCK, [getattr(signals, "SIG" + name) for name in TOLD])
 
 
 def serve(command: str, connection: "Socket", receive: "Optional[Callable[[], Tuple[int, bytes]]]" = None) -> int:
@@ -233,6 +244,8 @@ def serve(command: str, connection: "Socket", receive: "Optional[Callable[[], Tu
         elif kind == wire.READ_INPUT:
             send(connection, answer(int(payload), None))
         elif kind == wire.EXECUTE:
+            if command == "salloc":
+                keep_signals()
             return execute(command, payload)
         elif kind != wire.WELCOME:
             raise wire.WireError("frame of kind %d is not an answer" % kind)

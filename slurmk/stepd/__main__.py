@@ -23,7 +23,11 @@ def main(arguments: "list[str]") -> int:
     elif role == "end-groups":
         from slurmk.stepd.cgroup import main as run
     else:
-        print("usage: stepd zygote | node FILE | pod | srun | salloc SETTINGS COMMAND | sattach SETTINGS | sbcast SETTINGS | end-groups FILE", file=sys.stderr)
+        print(
+            "usage: stepd zygote | node FILE | pod | srun | salloc SETTINGS COMMAND | sattach SETTINGS | sbcast SETTINGS"
+            " | end-groups FILE",
+            file=sys.stderr,
+        )
         return 2
     return run(arguments[1:])
 

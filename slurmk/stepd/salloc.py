@@ -209,6 +209,7 @@ class Salloc:
             signal.signal(number, self._caught)
         signal.signal(signal.SIGALRM, signal.SIG_IGN)
         signal.set_wakeup_fd(self._wake_end, warn_on_full_buffer=False)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, (*GIVE_BACK, signal.SIGHUP))  # the shim left them waiting
 
     def _caught(self, number: int, frame: object) -> None:
         self.pending.append(number)
