@@ -15,6 +15,7 @@ from slurmk.core import (
     dependencies,
     nodes,
     planning,
+    preemption,
     quotas,
     reservation_times,
     reservation_use,
@@ -243,7 +244,10 @@ class Machine:
             pending=[state.waiting.get(job_id) or self._waiting(job_id) for job_id in state.pending],
             reservations=tuple(state.reservations.values()),
             overrun=reservation_use.overrun(state),
+            preemption=preemption.rules(state, self.users),
             quotas=state.quotas,
+            outlooks=state.outlooks,
+            longest_wait=state.longest_wait,
             cache=self._cache,
         )
 

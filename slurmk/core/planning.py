@@ -15,6 +15,7 @@ from slurmk.core import arrays
 from slurmk.core.effects import Launch
 from slurmk.core.endings import mail, waits_after_failure
 from slurmk.core.events import Planned
+from slurmk.core.preemption import carry_out, forget_gone, resume_parked
 from slurmk.core.quotas import within_quotas
 from slurmk.core.reservation_use import within_reservations
 from slurmk.core.state import NodeUsage, Phase, State, Turn, limit_end, phase_of
@@ -31,6 +32,8 @@ def planned(turn: Turn, event: Planned) -> None:
     """Take over a plan."""
     state = turn.state
     stale = event.plan.snapshot_id != state.snapshot_id or state.changes != state.changes_at_snapshot
+    forget_gone(state)
+    resume_parked(turn)
     together = _components(state, event.plan.starts)
     fitted = True
     for start in event.plan.starts:
@@ -45,6 +48,8 @@ def planned(turn: Turn, event: Planned) -> None:
             fitted = False
     if stale and not fitted:
         turn.wake_planner()
+    for preempt in event.plan.preempted:
+        carry_out(turn, preempt)
     _tell(state, event.plan.outlooks.items(), turn.now)
 
 
@@ -157,6 +162,8 @@ def begin(turn: Turn, job: Job, start: Start) -> None:
     )
     end = limit_end(job)
     job = turn.save(replace(job, end_time=end or 0))
+    waited = turn.now - max(job.submit_time, job.request.begin_time or 0)
+    turn.state.longest_wait = max(turn.state.longest_wait, waited)
     watch_limit(turn, job)
     turn.emit(Launch(job))
     mail(turn, job, "BEGIN")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from typing import TYPE_CHECKING, TypeVar
 
@@ -72,6 +72,7 @@ class NodeUsage:
     completing: set[int] = field(default_factory=set)
     active_cpus: int = 0  # of jobs that are not completing
     sharing: set[int] = field(default_factory=set)  # jobs that allow oversubscription
+    parked: set[int] = field(default_factory=set)  # jobs that are suspended for others, and hold no CPUs
     devices: dict[str, set[int]] = field(default_factory=dict)  # numbers of the devices in use, by kind
 
 
@@ -84,6 +85,7 @@ class State:
         self.nodes: dict[str, Node] = {}
         self.partitions: dict[str, Partition] = {}
         self.outlooks: dict[int, Outlook] = {}
+        self.longest_wait = 0  # seconds, of the jobs that have started
         self.next_job_id = max(1, site.first_job_id)
         self.snapshot_id = 0
         self.changes = 0  # of jobs and nodes, counted, to know whether a plan is of the present state
@@ -113,6 +115,8 @@ class State:
         self.total_cpus = 0
         self.largest_partition_factor = 1
         self.quotas: tuple[Quota, ...] = ()
+        self.gave_way: dict[int, int] = {}  # jobs that give way, and the job each does it for
+        self.parked: set[int] = set()  # jobs that are suspended for others
         self.reservations: dict[str, Reservation] = {}
         self.last_reservation = 0  # number of the last one made
         self.reserved: dict[str, tuple[NodeFlag, str]] = {}  # by node: flags, and the name of an active reservation
@@ -200,6 +204,8 @@ class State:
         self._hold(job, 1)
 
     def _change(self, old: Job, job: Job) -> None:
+        if job.job_id in self.outlooks and _asks(old) != _asks(job):
+            self.outlooks[job.job_id] = replace(self.outlooks[job.job_id], promised=None)
         if old.allocation is not job.allocation or old.flags != job.flags or old.state is not job.state:
             self._hold(old, -1)
             self._hold(job, 1)
@@ -238,15 +244,19 @@ class State:
             self.holding[job.job_id] = None
         else:
             self.holding.pop(job.job_id, None)
+        if job.parked and sign > 0:
+            self.parked.add(job.job_id)
+        else:
+            self.parked.discard(job.job_id)
         for quota, used in zip(self.quotas, self.quota_usage, strict=True):
             if quota.counts(job.allocation.partition, job.account, job.qos, job.credentials.user_id):
                 for index, amount in enumerate(quota.held(job.allocation)):
                     used[index] += sign * amount
         for share in job.allocation.shares:
             usage = self.usage.setdefault(share.node, NodeUsage())
-            usage.cpus += sign * share.cpus
+            usage.cpus += sign * (0 if job.parked else share.cpus)
             usage.memory += sign * share.memory
-            if not job.flags & JobFlag.COMPLETING:
+            if not job.flags & JobFlag.COMPLETING and not job.parked:
                 usage.active_cpus += sign * share.cpus
             for gres in share.gres:
                 kind = f"{gres.name}:{gres.type}" if gres.type else gres.name
@@ -258,7 +268,8 @@ class State:
                     devices.difference_update(gres.indices)
             for members, belongs in (
                 (usage.jobs, True),
-                (usage.whole, job.allocation.whole_nodes),
+                (usage.whole, job.allocation.whole_nodes and not job.parked),
+                (usage.parked, job.parked),
                 (usage.completing, bool(job.flags & JobFlag.COMPLETING)),
                 (usage.sharing, job.request.shared == "oversubscribe"),
             ):
@@ -306,6 +317,11 @@ def with_reason(job: Job, reason: Reason, description: str = "") -> Job:
     _SET_REASON(copy, reason)
     _SET_DESCRIPTION(copy, description)
     return copy
+
+
+def _asks(job: Job) -> tuple[object, ...]:
+    """What a promise is about; to a job that asks for something else a new one is made."""
+    return job.request, job.time_limit, job.partitions, job.array_tasks
 
 
 def holds_nodes(job: Job) -> bool:

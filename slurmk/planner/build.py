@@ -26,13 +26,16 @@ from slurmk.model.requested import gres_nodes
 from slurmk.model.reservation import Reservation, ReservationFlag
 from slurmk.model.site import Site
 from slurmk.model.states import INFINITE, NO_VALUE, JobFlag, NodeFlag, NodeState, Reason
+from slurmk.planner.preemption import parked
 from slurmk.planner.reserved import kept_licenses
 from slurmk.planner.snapshot import (
     Demand,
     IntArray,
     NodeTable,
+    Outlook,
     PartitionRow,
     PendingRow,
+    Preemption,
     RunningRow,
     Snapshot,
 )
@@ -44,6 +47,10 @@ YEAR = 365 * 86400
 
 LATE = 5
 """A job that should be over, or is completing, is taken to hold its nodes this many seconds more."""
+
+
+ORDER, BY_PROMISES = "slurmk_order", "promises"
+"""The SchedulerParameters that let ``planner.promises`` choose the order where priorities say nothing but who came first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,28 +96,34 @@ def build_snapshot(
     pending: Iterable[Waiting],
     reservations: tuple[Reservation, ...] = (),
     overrun: int = 0,
+    preemption: Preemption | None = None,
     quotas: tuple[Quota, ...] = (),
+    outlooks: Mapping[int, Outlook] | None = None,
+    longest_wait: int = 0,
     cache: SnapshotCache | None = None,
 ) -> Snapshot:
     """The snapshot that a plan is made of. ``time`` is Unix seconds, rounded down.
 
     ``nodes`` are all configured nodes in the order of configuration. ``running`` are the jobs that hold an allocation:
-    running, suspended, or with the flag COMPLETING. ``pending`` may have any order.
+    running, suspended, or with the flag COMPLETING. ``pending`` may have any order. ``outlooks`` are what jobs were told by
+    the last plan; they and ``longest_wait`` matter only where the site goes by promises.
     """
     cache = cache if cache is not None else SnapshotCache()
     _refresh(cache, site, nodes, partitions)
     assert cache.table is not None
     now = int(time)
     options = site.scheduler_parameters
+    by_promises = options.get(ORDER) == BY_PROMISES
     return Snapshot(
         snapshot_id=snapshot_id,
         time=now,
         nodes=cache.table,
         partitions=cache.partition_rows,
-        pending=_pending_rows(pending, partitions, site, cache),
+        pending=_pending_rows(pending, partitions, site, cache, (outlooks or {}) if by_promises else {}),
         running=_running_rows(running, now, site, cache, reservations, overrun),
         reservations=reservations,
         overrun=overrun,
+        preemption=preemption,
         licenses=kept_licenses(site.licenses, reservations),
         quotas=quotas,
         switches=site.switches,
@@ -118,6 +131,8 @@ def build_snapshot(
         depth=_number(options.get("bf_max_job_test"), 0),
         pack_nodes=site.pack_nodes,
         least_loaded=site.least_loaded,
+        by_promises=by_promises,
+        longest_wait=longest_wait if by_promises else 0,
     )
 
 
@@ -347,7 +362,7 @@ def running_row(job: Job, now: int, site: Site, latest: int | None = None) -> Ru
         end = min(end, latest)
     if job.flags & JobFlag.COMPLETING or end <= now:
         end = now + LATE
-    return RunningRow(
+    row = RunningRow(
         job_id=job.job_id,
         end_time=end,
         allocation=job.allocation,
@@ -358,10 +373,15 @@ def running_row(job: Job, now: int, site: Site, latest: int | None = None) -> Ru
         account=job.account,
         qos=job.qos,
     )
+    return parked(row) if job.parked else row
 
 
 def _pending_rows(
-    pending: Iterable[Waiting], partitions: Mapping[str, Partition], site: Site, cache: SnapshotCache
+    pending: Iterable[Waiting],
+    partitions: Mapping[str, Partition],
+    site: Site,
+    cache: SnapshotCache,
+    outlooks: Mapping[int, Outlook],
 ) -> tuple[PendingRow, ...]:
     old, new = cache.rows, {}
     rows: list[PendingRow] = []
@@ -387,6 +407,9 @@ def _pending_rows(
                 reservations=waiting.reservations,
                 reservation_optional=waiting.reservation_optional,
             )
+        told = outlooks.get(job.job_id)
+        if told is not None and (row.planned, row.promised) != (told.start_time, told.promised):
+            row = replace(row, planned=told.start_time, promised=told.promised)
         new[job.job_id] = (job, row)
         rows.append(row)
     cache.rows = new

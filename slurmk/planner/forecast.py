@@ -17,13 +17,25 @@ from slurmk.model.job import Allocation
 from slurmk.model.states import Reason
 from slurmk.planner.bounds import Bounds
 from slurmk.planner.placement import Placement, Placer
+from slurmk.planner.preemption import make_room
 from slurmk.planner.profile import FOREVER, Bits, Counts, Profile, pack, rows_of
 from slurmk.planner.quotas import Charge, QuotaBook
 from slurmk.planner.reasons import partition_reason, reserved_reason, why_never
 from slurmk.planner.requirement import CPUS, MEMORY, PLENTY, Compiler, Requirement, resources_of, without_others
 from slurmk.planner.reserved import license_beside
 from slurmk.planner.shares import Inventory
-from slurmk.planner.snapshot import BoolArray, IntArray, Outlook, PartitionRow, PendingRow, Plan, RunningRow, Snapshot, Start
+from slurmk.planner.snapshot import (
+    BoolArray,
+    IntArray,
+    Outlook,
+    PartitionRow,
+    PendingRow,
+    Plan,
+    Preempt,
+    RunningRow,
+    Snapshot,
+    Start,
+)
 
 ARRAY_RESERVATIONS = 20
 """Elements of one array that are promised a start beside those that start now (bf_max_job_array_resv)."""
@@ -83,6 +95,7 @@ class Forecast:
         self.profile = profile_of(snapshot)(snapshot.time, resources.capacity, self.totals, usable)
         self.blocking: dict[str, Reason] = {}
         self.starts: list[Start] = []
+        self.preempted: list[Preempt] = []
         self.outlooks: dict[int, Outlook] = {}
         self.held: dict[int, Held] = {}
         self.rows: dict[int, PendingRow] = {}
@@ -91,6 +104,7 @@ class Forecast:
         self._het_jobs: tuple[Snapshot | None, dict[int, list[PendingRow]]] = (None, {})
         self._names = np.array(snapshot.nodes.names, dtype=object)
         self._undisturbed: tuple[Compiler, Placer] | None = None
+        self.promises: dict[int, int] = {}  # the latest starts of records, where the snapshot goes by promises
         for row in sorted(snapshot.running, key=lambda row: not row.allocation.whole_nodes):
             self.hold(row)
         self.reserved = self.compiler.reserved
@@ -203,6 +217,8 @@ class Forecast:
         """Give each record, in the order given, its start or its reason."""
         for row in rows:
             self.decide(row)
+            if self.snapshot.preemption is not None and row.job_id in self.outlooks:
+                make_room(self, row)
 
     def decide(self, row: PendingRow) -> None:
         """Book one record: what of it can start now is started, the rest is promised a start or told a reason."""
@@ -249,6 +265,34 @@ class Forecast:
         start = Start(row.job_id, self.inventory.allocate(booking.need, booking.placement), booking.limit)
         self.starts.append(start)
         self.started.append((start, booking))
+
+    def start_some(self, row: PendingRow) -> PendingRow | None:
+        """Start the record, or as many elements of the array as may start now; what is left of it."""
+        needs, _ = self.needs(row)
+        while row.startable > 0:
+            booking = self.find(row, needs, latest=self.now)
+            if booking is None:
+                break
+            self.start(row, booking)
+            row = replace(row, count=row.count - 1, startable=row.startable - 1)
+        return row if row.count else None
+
+    def keep(self, row: PendingRow, start: int) -> None:
+        """Book a record (one element of an array) at the start that it had in an earlier plan, or at the first one after it
+        that is possible."""
+        needs, refusal = self.needs(row)
+        self.rows[row.job_id] = row
+        if not needs:
+            self.outlooks[row.job_id] = refusal
+            return
+        booking = self.find(replace(row, eligible_time=max(row.eligible_time, start)), needs)
+        if booking is not None and booking.start <= self.now:
+            self.decide(row)
+            return
+        if booking is not None and not self._beyond(booking):
+            self.book(booking)
+            self.promised[row.job_id] = [booking]
+        self.outlooks[row.job_id] = self._outlook(row, needs, booking)
 
     def _decide_together(self, het_job_id: int) -> None:
         """Book the components of a het job at one moment: all of them start, are promised the same start, or wait."""
@@ -599,6 +643,10 @@ class Forecast:
         self.rows[row.job_id], self.promised[row.job_id] = row, bookings
         self.outlooks[row.job_id] = self._outlook(row, needs, bookings[0])
 
+    def promise_to(self, row: PendingRow) -> None:
+        """Tell the record what it is promised."""
+        self.outlooks[row.job_id] = replace(self.outlooks[row.job_id], promised=self.promises[row.job_id])
+
     def _bits(self, placement: Placement) -> Bits:
         mask = np.zeros(len(self.available), dtype=np.bool_)
         mask[placement.nodes] = True
@@ -613,7 +661,8 @@ class Forecast:
             told = Outlook(self._reason(row, needs, booking), partition=need.partition.name)
         if booking is None or self._beyond(booking):
             return told
-        return replace(told, start_time=booking.start, nodes=tuple(self._names[booking.placement.nodes].tolist()))
+        nodes = tuple(self._names[booking.placement.nodes].tolist())
+        return replace(told, start_time=booking.start, nodes=nodes, promised=self.promises.get(row.job_id, row.promised))
 
     def _quota_reason(self, row: PendingRow, need: Requirement, booking: Booking | None) -> Outlook | None:
         charge = self.quotas.charge(row, need)
@@ -660,7 +709,7 @@ class Forecast:
 
     def plan(self) -> Plan:
         """What was decided so far."""
-        return Plan(self.snapshot.snapshot_id, self.snapshot.time, tuple(self.starts), dict(self.outlooks))
+        return Plan(self.snapshot.snapshot_id, self.snapshot.time, tuple(self.starts), dict(self.outlooks), tuple(self.preempted))
 
 
 def profile_of(snapshot: Snapshot) -> type[Profile]:

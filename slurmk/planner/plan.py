@@ -3,7 +3,8 @@
 Two facts keep it fast. Capacity only shrinks while a plan is made, so a job that wants no less of everything, for no
 less time, than one already planned cannot start before that one (``bounds``); and a job's start is either the first
 moment it may or an instant at which something ends (``profile``). How one job is booked is ``forecast``'s; what a change
-means before the next full plan is there is ``reaction``'s.
+means before the next full plan is there is ``reaction``'s. A site may let ``promises`` choose the order instead, where
+priorities say nothing but who came first.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from slurmk.planner.forecast import Forecast
-from slurmk.planner.queue import in_order
+from slurmk.planner.promises import forecast_by_promises
+from slurmk.planner.queue import in_order, in_order_of_arrival
 from slurmk.planner.reaction import react
 from slurmk.planner.snapshot import Outlook, PendingRow, Plan, Snapshot
 
@@ -23,9 +25,12 @@ def plan(snapshot: Snapshot) -> Plan:
 
 def forecast(snapshot: Snapshot) -> Forecast:
     """A full plan with its working state: ``forecast(snapshot).plan()`` is the plan, and ``plan_starts`` can go on from it."""
-    made = Forecast(snapshot)
     ordered = in_order(snapshot, snapshot.pending)
-    made.book_all(ordered[: snapshot.depth] if snapshot.depth else ordered)
+    ordered = ordered[: snapshot.depth] if snapshot.depth else ordered
+    if snapshot.by_promises and in_order_of_arrival(ordered):
+        return forecast_by_promises(snapshot, ordered)
+    made = Forecast(snapshot)
+    made.book_all(ordered)
     return made
 
 

@@ -36,7 +36,7 @@ def react(forecast: Forecast, snapshot: Snapshot) -> Plan | None:
         return None
     forecast.snapshot, forecast.now = snapshot, snapshot.time
     forecast.profile.at(snapshot.time)
-    forecast.starts = []
+    forecast.starts, forecast.preempted = [], []
     freed = forecast.change_quotas(more)
     freed |= _running(forecast, snapshot)
     freed |= _gone(forecast, snapshot)
@@ -148,13 +148,19 @@ def _offer(forecast: Forecast, snapshot: Snapshot) -> None:
         offers += 1
         if offers > OFFERS:
             return
-        own_is_in_the_way = bookings[0].start < now + row.time_limit
+        offer(forecast, row)
+
+
+def offer(forecast: Forecast, row: PendingRow) -> None:
+    """Let a record start now if it fits beside everything promised to others."""
+    bookings = forecast.promised[row.job_id]
+    own_is_in_the_way = bookings[0].start < forecast.now + row.time_limit
+    if forecast.fits_now(row):
+        forecast.withdraw(row.job_id)
+        forecast.decide(row)
+    elif own_is_in_the_way:
+        forecast.withdraw(row.job_id)
         if forecast.fits_now(row):
-            forecast.withdraw(row.job_id)
             forecast.decide(row)
-        elif own_is_in_the_way:
-            forecast.withdraw(row.job_id)
-            if forecast.fits_now(row):
-                forecast.decide(row)
-            else:
-                forecast.promise_again(row, bookings)
+        else:
+            forecast.promise_again(row, bookings)

@@ -135,7 +135,8 @@ class PendingRow:
     reservation_optional: bool = True  # it may also run in none of them
     submitted_ago: int = 0
     component_of: int = 0  # het jobs: components with the same id start together
-    preempts: frozenset[int] = frozenset()
+    planned: int | None = None  # the start that the last plan gave it
+    promised: int | None = None  # the start that it was promised, where ``Snapshot.by_promises``
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +155,39 @@ class RunningRow:
 
 
 @dataclass(frozen=True, slots=True)
+class Victim:
+    """A running job that others may preempt: what its place costs, and that it is suspended rather than ended."""
+
+    tier: int
+    qos: str
+    priority: int
+    start_time: int
+    exempt_until: int = 0
+    suspends: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Preemption:
+    """Who may preempt whom: jobs in partitions of a lower tier, or of QOS that the job's QOS (``preempts``) names.
+
+    ``served`` are waiting jobs that others give way to already.
+    """
+
+    by_partition: bool
+    victims: Mapping[int, Victim]
+    preempts: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    served: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Preempt:
+    """These jobs are to give way, so that the waiting one can start."""
+
+    job_id: int
+    victims: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """All that a plan depends on."""
 
@@ -164,6 +198,7 @@ class Snapshot:
     pending: tuple[PendingRow, ...]
     running: tuple[RunningRow, ...]
     reservations: tuple[Reservation, ...] = ()
+    preemption: Preemption | None = None
     overrun: int = 0  # seconds that jobs may go on when their reservation has ended
     licenses: Mapping[str, int] = field(default_factory=dict)  # total; beside them what reservations leave to others
     quotas: tuple[Quota, ...] = ()
@@ -172,6 +207,8 @@ class Snapshot:
     depth: int = 0  # pending records looked at (bf_max_job_test); 0 = all
     pack_nodes: bool = False
     least_loaded: bool = False
+    by_promises: bool = False  # plan as ``policy`` tells, where priorities say nothing but who came first
+    longest_wait: int = 0  # seconds, of the jobs that have started
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +229,7 @@ class Outlook:
     nodes: tuple[str, ...] = ()
     partition: str = ""
     description: str = ""  # where not empty, what squeue shows instead of the reason's name
+    promised: int | None = None  # it starts no later than that, whoever comes after it
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,3 +241,4 @@ class Plan:
     time: int
     starts: tuple[Start, ...]
     outlooks: Mapping[int, Outlook]
+    preempted: tuple[Preempt, ...] = ()

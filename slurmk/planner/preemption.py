@@ -1,0 +1,136 @@
+"""Making room: which running jobs give way, so that one that may preempt them starts now (slurm.conf(5), PreemptType).
+
+A job is tried when its turn in the queue has come and it would have to wait: what those before it are promised is already
+booked, so that nobody is preempted for a job that could not start then. One victim that suffices is better than several; of
+those that suffice the cheapest are taken, and none that turns out not to be needed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from slurmk.model.states import Reason
+from slurmk.planner.snapshot import Outlook, PendingRow, Preempt, RunningRow, Victim
+
+if TYPE_CHECKING:
+    from slurmk.planner.forecast import Booking, Forecast
+    from slurmk.planner.requirement import Requirement
+
+MOST_PREEMPTORS = 20
+"""Jobs that room is made for in one plan."""
+
+MOST_VICTIMS = 64
+"""Running jobs that are looked at for one of them, the cheapest ones."""
+
+
+def make_room(forecast: Forecast, row: PendingRow) -> None:
+    """Name victims for a record that has to wait, if there are any that help."""
+    rules = forecast.snapshot.preemption
+    if rules is None or row.job_id in rules.served or row.component_of or row.held_reason is not Reason.NONE:
+        return
+    if row.eligible_time > forecast.now or row.startable < 1 or len(forecast.preempted) >= MOST_PREEMPTORS:
+        return
+    needs, _ = forecast.needs(row)
+    choices = [(need, candidates(forecast, row, need)) for need in needs]
+    if not any(victims for _, victims in choices):
+        return
+    before, told = list(forecast.promised.get(row.job_id, [])), forecast.outlooks.get(row.job_id)
+    forecast.withdraw(row.job_id)
+    for need, victims in choices:
+        chosen, booking = _choose(forecast, row, need, victims) if victims else ([], None)
+        if booking is not None:
+            _take(forecast, row, booking, chosen)
+            return
+    for booked in before:
+        forecast.book(booked)
+    forecast.rows[row.job_id] = row
+    if before:
+        forecast.promised[row.job_id] = before
+    if told is not None:
+        forecast.outlooks[row.job_id] = told
+
+
+def candidates(forecast: Forecast, row: PendingRow, need: Requirement) -> list[RunningRow]:
+    """Jobs that this one may preempt and whose nodes or licences it could use, cheapest first."""
+    rules = forecast.snapshot.preemption
+    assert rules is not None
+    allowed = rules.preempts.get(row.qos, frozenset())
+    position = forecast.compiler.position
+    found: list[tuple[Victim, RunningRow]] = []
+    for running in forecast.snapshot.running:
+        victim = rules.victims.get(running.job_id)
+        if victim is None or victim.exempt_until > forecast.now or running.job_id not in forecast.held:
+            continue
+        lower = victim.tier < need.partition.priority_tier if rules.by_partition else victim.qos in allowed
+        nodes = (position.get(name, -1) for name in running.allocation.nodes)
+        helps = (running.licenses and need.wants_licenses) or any(node >= 0 and need.eligible[node] for node in nodes)
+        if lower and helps and not (victim.suspends and need.whole):
+            found.append((victim, running))
+    found.sort(key=lambda pair: (pair[0].tier, pair[0].priority, -pair[0].start_time, pair[1].job_id))
+    return [running for _, running in found[:MOST_VICTIMS]]
+
+
+def _choose(
+    forecast: Forecast, row: PendingRow, need: Requirement, victims: list[RunningRow]
+) -> tuple[list[RunningRow], Booking | None]:
+    """The victims to take, and where the job starts then; their resources are given back to the profile."""
+    for victim in victims:
+        _remove(forecast, victim)
+        booking = forecast.find(row, [need], latest=forecast.now)
+        if booking is not None:
+            return [victim], booking
+        _put_back(forecast, victim)
+    chosen: list[RunningRow] = []
+    booking = None
+    for victim in victims:
+        _remove(forecast, victim)
+        chosen.append(victim)
+        booking = forecast.find(row, [need], latest=forecast.now)
+        if booking is not None:
+            break
+    if booking is None:
+        for victim in chosen:
+            _put_back(forecast, victim)
+        return [], None
+    for victim in reversed(chosen[:-1]):
+        _put_back(forecast, victim)
+        if forecast.find(row, [need], latest=forecast.now) is None:
+            _remove(forecast, victim)
+        else:
+            chosen.remove(victim)
+    return chosen, forecast.find(row, [need], latest=forecast.now)
+
+
+def _take(forecast: Forecast, row: PendingRow, booking: Booking, victims: list[RunningRow]) -> None:
+    forecast.book(booking)
+    forecast.rows[row.job_id] = row
+    forecast.promised[row.job_id] = [booking]
+    names = tuple(forecast.snapshot.nodes.names[node] for node in booking.placement.nodes.tolist())
+    partition = booking.need.partition.name
+    forecast.outlooks[row.job_id] = Outlook(Reason.RESOURCES, forecast.now, names, partition)
+    forecast.preempted.append(Preempt(row.job_id, tuple(victim.job_id for victim in victims)))
+
+
+def _remove(forecast: Forecast, victim: RunningRow) -> None:
+    """The profile as it is when the victim has given way."""
+    rules = forecast.snapshot.preemption
+    assert rules is not None
+    forecast.release(victim.job_id)
+    if rules.victims[victim.job_id].suspends:
+        stays = parked(victim)
+        forecast.hold(stays)
+        forecast.inventory.hold(stays.allocation)
+
+
+def _put_back(forecast: Forecast, victim: RunningRow) -> None:
+    if victim.job_id in forecast.held:
+        forecast.release(victim.job_id)
+    forecast.hold(victim)
+    forecast.inventory.hold(victim.allocation)
+
+
+def parked(row: RunningRow) -> RunningRow:
+    """A job that is suspended for others: it keeps its memory and GRES, not its CPUs."""
+    shares = tuple(replace(share, cpus=0, cpu_ids=()) for share in row.allocation.shares)
+    return replace(row, allocation=replace(row.allocation, shares=shares, whole_nodes=False))
