@@ -68,6 +68,7 @@ def end(
             cancelled_by=job.cancelled_by if user_id is None else user_id,
             failed_node=failed_node or job.failed_node,
             requeued_as=job.requeued_as if state is JobState.PENDING else None,
+            preempted_by=0,
         )
     )
     wait = turn.state.site.kill_wait if kill_wait is None else kill_wait
@@ -124,13 +125,15 @@ def requeue(
     gone: frozenset[str] = frozenset(),
     failed_node: str = "",
     ended_as: JobState | None = None,
+    kill_wait: int | None = None,
 ) -> Job:
     """End a job that holds nodes and put it back in the queue once they are released. ``ended_as`` is what accounting says
     of this attempt in place of REQUEUED."""
     flags = job.flags | JobFlag.REQUEUED | (JobFlag.REQUEUE_HOLD if held else JobFlag.NONE)
     mail(turn, job, "REQUEUE")
     job = replace(job, flags=flags, requeued_as=ended_as)
-    return end(turn, job, JobState.PENDING, reason, kill_wait=turn.state.site.kill_wait, gone=gone, failed_node=failed_node)
+    wait = turn.state.site.kill_wait if kill_wait is None else kill_wait
+    return end(turn, job, JobState.PENDING, reason, kill_wait=wait, gone=gone, failed_node=failed_node)
 
 
 def try_later(turn: Turn, job: Job, message: str, gone: frozenset[str] = frozenset()) -> Job:

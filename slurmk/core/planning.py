@@ -32,7 +32,6 @@ def planned(turn: Turn, event: Planned) -> None:
     """Take over a plan."""
     state = turn.state
     stale = event.plan.snapshot_id != state.snapshot_id or state.changes != state.changes_at_snapshot
-    forget_gone(state)
     resume_parked(turn)
     together = _components(state, event.plan.starts)
     fitted = True
@@ -48,6 +47,7 @@ def planned(turn: Turn, event: Planned) -> None:
             fitted = False
     if stale and not fitted:
         turn.wake_planner()
+    forget_gone(state, planned=not stale)
     for preempt in event.plan.preempted:
         carry_out(turn, preempt)
     _tell(state, event.plan.outlooks.items(), turn.now)

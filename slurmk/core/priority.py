@@ -19,17 +19,30 @@ HIGHEST = 0xFFFFFFFD
 
 
 @dataclass(frozen=True, slots=True)
+class QosPreemption:
+    """What a QOS says of preemption: the QOS whose jobs its own may preempt, and how its own give way. ``mode`` is CANCEL,
+    REQUEUE, SUSPEND, OFF or "" for the cluster's; times are seconds."""
+
+    preempts: tuple[str, ...] = ()
+    mode: str = ""
+    grace_time: int = 0
+    exempt_time: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Directory:
     """What is known outside of the machine about users, groups, accounts and QOS. Replaced when that changes.
 
     ``groups`` are group ids by name. ``accounts`` are the accounts each user may charge, the default one first; None
-    means that accounts are not checked. ``qos`` are the priorities of the QOS there are. ``fair_share`` are factors
+    means that accounts are not checked. ``qos`` are the priorities of the QOS there are,
+    ``preemption`` what some of them say of it. ``fair_share`` are factors
     between 0 and 1 by (user, account); who is not in it has ``other_fair_share``, the factor of one who has used nothing.
     """
 
     groups: Mapping[str, int] = field(default_factory=dict)
     accounts: Mapping[str, tuple[str, ...]] | None = None
     qos: Mapping[str, int] = field(default_factory=lambda: {"normal": 0})
+    preemption: Mapping[str, QosPreemption] = field(default_factory=dict)
     fair_share: Mapping[tuple[str, str], float] = field(default_factory=dict)
     other_fair_share: float = 1.0
 

@@ -152,7 +152,7 @@ def _stop(turn: Turn, job: Job) -> None:
 
 def _resume(turn: Turn, job: Job) -> None:
     stood = job.suspended_seconds + turn.now - job.suspend_time
-    job = replace(job, state=JobState.RUNNING, suspend_time=turn.now, suspended_seconds=stood)
+    job = replace(job, state=JobState.RUNNING, suspend_time=turn.now, suspended_seconds=stood, preempted_by=0)
     end = limit_end(job)
     job = turn.save(replace(job, end_time=end or 0))
     turn.emit(Signal(job.job_id, job.restarts, SIGCONT, None, KillFlag.FULL))

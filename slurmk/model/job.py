@@ -330,6 +330,7 @@ class Job:
     steps: tuple[Step, ...] = field(default=())
     next_step: int = 0
     launch_failures: int = 0  # in a row, each of which made it wait longer
+    preempted_by: int = 0  # the job that it is suspended for, as long as it is
     requeued_as: JobState | None = None  # how accounting sees the end of an attempt that is queued again: NODE_FAIL, PREEMPTED
 
     @property
@@ -341,6 +342,11 @@ class Job:
     def reservation(self) -> str:
         """The reservation it runs in, else those it asks for, comma-separated; "" for none."""
         return (self.allocation.reservation if self.allocation else "") or self.request.reservation or ""
+
+    @property
+    def parked(self) -> bool:
+        """True while it is suspended so that another job can use its CPUs."""
+        return bool(self.preempted_by) and self.state is JobState.SUSPENDED
 
     @property
     def pending(self) -> bool:

@@ -709,7 +709,8 @@ class Forecast:
 
     def plan(self) -> Plan:
         """What was decided so far."""
-        return Plan(self.snapshot.snapshot_id, self.snapshot.time, tuple(self.starts), dict(self.outlooks), tuple(self.preempted))
+        snapshot = self.snapshot
+        return Plan(snapshot.snapshot_id, snapshot.time, tuple(self.starts), dict(self.outlooks), tuple(self.preempted))
 
 
 def profile_of(snapshot: Snapshot) -> type[Profile]:

@@ -27,7 +27,7 @@ def forecast(snapshot: Snapshot) -> Forecast:
     """A full plan with its working state: ``forecast(snapshot).plan()`` is the plan, and ``plan_starts`` can go on from it."""
     ordered = in_order(snapshot, snapshot.pending)
     ordered = ordered[: snapshot.depth] if snapshot.depth else ordered
-    if snapshot.by_promises and in_order_of_arrival(ordered):
+    if snapshot.by_promises and snapshot.preemption is None and in_order_of_arrival(ordered):
         return forecast_by_promises(snapshot, ordered)
     made = Forecast(snapshot)
     made.book_all(ordered)

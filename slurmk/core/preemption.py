@@ -1,0 +1,151 @@
+"""Preemption: who may take whose place, and what becomes of those who give way (slurm.conf(5), PreemptType, PreemptMode).
+
+The planner names victims; here they are told to go. A job that others gave way to is planned before all others until their
+nodes are free, so that nobody gives way in vain.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from grammar.errors import GrammarError
+from grammar.times import parse_duration
+from slurmk.core.effects import Signal, UpdateLimit
+from slurmk.core.endings import end, requeue
+from slurmk.core.events import KillFlag
+from slurmk.core.priority import Directory, QosPreemption
+from slurmk.core.state import Phase, State, Turn, limit_end, phase_of
+from slurmk.core.transitions import may_requeue
+from slurmk.model.job import Job
+from slurmk.model.node import Partition
+from slurmk.model.states import JobState, Reason
+from slurmk.planner.snapshot import Preempt, Preemption, Victim
+
+BY_PARTITION, BY_QOS = "preempt/partition_prio", "preempt/qos"
+
+SIGSTOP, SIGCONT = 19, 18
+
+_NOTHING = QosPreemption()
+
+
+def rules(state: State, directory: Directory) -> Preemption | None:
+    """Who may be preempted by whom now; None when nobody may."""
+    kind = state.site.preempt_type
+    if kind not in (BY_PARTITION, BY_QOS):
+        return None
+    victims = {}
+    for job_id in state.holding:
+        job = state.jobs[job_id]
+        if phase_of(job) is not Phase.RUNNING or job.het_job_id or job.allocation is None:
+            continue
+        mode = mode_of(state, directory, job)
+        partition = state.partitions.get(job.allocation.partition)
+        if mode == "OFF" or partition is None:
+            continue
+        exempt = job.start_time + _exempt_seconds(state, directory, job)
+        victims[job_id] = Victim(partition.priority_tier, job.qos, job.priority, job.start_time, exempt, mode == "SUSPEND")
+    preempts = {name: frozenset(each.preempts) for name, each in directory.preemption.items()} if kind == BY_QOS else {}
+    return Preemption(kind == BY_PARTITION, victims, preempts, frozenset(state.gave_way.values()))
+
+
+def mode_of(state: State, directory: Directory, job: Job) -> str:
+    """OFF, CANCEL, REQUEUE or SUSPEND: what happens to the job when it gives way."""
+    said = ""
+    if state.site.preempt_type == BY_QOS:
+        said = directory.preemption.get(job.qos, _NOTHING).mode
+    else:
+        said = _partition(state, job).preempt_mode
+    words = set((said or state.site.preempt_mode).upper().split(",")) - {"GANG", "WITHIN", "PRIORITY", "CLUSTER"}
+    if not words:
+        words = set(state.site.preempt_mode.upper().split(",")) - {"GANG", "WITHIN", "PRIORITY"}
+    return next((word for word in ("OFF", "CANCEL", "REQUEUE", "SUSPEND") if word in words), "OFF")
+
+
+def _partition(state: State, job: Job) -> Partition:
+    name = job.allocation.partition if job.allocation else ""
+    return state.partitions.get(name) or Partition(name, ())
+
+
+def _grace(state: State, directory: Directory, job: Job) -> int:
+    if state.site.preempt_type == BY_QOS:
+        return directory.preemption.get(job.qos, _NOTHING).grace_time
+    return _partition(state, job).grace_time
+
+
+def _exempt_seconds(state: State, directory: Directory, job: Job) -> int:
+    """How long a job has run at least before it may be preempted."""
+    own = directory.preemption.get(job.qos, _NOTHING).exempt_time
+    if own is not None:
+        return own
+    try:
+        minutes = parse_duration(state.site.parameters.get("PreemptExemptTime") or "0")
+    except GrammarError:
+        return 0
+    return 0 if minutes >= 1 << 31 else minutes * 60
+
+
+def carry_out(turn: Turn, preempt: Preempt) -> None:
+    """Let the victims of a waiting job give way, if all of it is still so."""
+    state = turn.state
+    preemptor = state.jobs.get(preempt.job_id)
+    victims = [state.jobs[job_id] for job_id in preempt.victims if job_id in state.jobs]
+    if preemptor is None or phase_of(preemptor) is not Phase.PENDING or not preemptor.priority:
+        return
+    if len(victims) < len(preempt.victims) or any(phase_of(job) is not Phase.RUNNING for job in victims):
+        turn.wake_planner()
+        return
+    for job in victims:
+        _give_way(turn, job, preempt.job_id)
+    turn.wake_planner()
+
+
+def _give_way(turn: Turn, job: Job, preemptor: int) -> None:
+    state, directory = turn.state, turn.directory
+    mode = mode_of(state, directory, job)
+    if mode == "SUSPEND":
+        job = turn.save(replace(job, state=JobState.SUSPENDED, suspend_time=turn.now, end_time=0, preempted_by=preemptor))
+        turn.emit(Signal(job.job_id, job.restarts, SIGSTOP, None, KillFlag.FULL))
+        turn.emit(UpdateLimit(job.job_id, job.restarts, None))
+        return
+    state.gave_way[job.job_id] = preemptor
+    wait = state.site.kill_wait + _grace(state, directory, job)
+    if mode == "REQUEUE" and may_requeue(turn, job):
+        requeue(turn, job, Reason.NONE, held=False, ended_as=JobState.PREEMPTED, kill_wait=wait)
+    else:
+        end(turn, job, JobState.PREEMPTED, Reason.NONE, kill_wait=wait)
+
+
+def forget_gone(state: State, *, planned: bool) -> None:
+    """Victims whose preemptor waits no more, and with ``planned``, those that were gone when a plan was made."""
+    for victim, preemptor in list(state.gave_way.items()):
+        if preemptor not in state.pending or (planned and victim not in state.holding):
+            del state.gave_way[victim]
+
+
+def resume_parked(turn: Turn) -> None:
+    """Let jobs that were suspended for others go on where their CPUs are free again, longest suspended first."""
+    state = turn.state
+    jobs = [state.jobs[job_id] for job_id in state.parked]
+    for job in sorted(jobs, key=lambda job: (job.suspend_time, job.job_id)):
+        if job.preempted_by in state.pending and state.jobs[job.preempted_by].priority:
+            continue
+        if _cpus_are_free(state, job):
+            stood = job.suspended_seconds + turn.now - job.suspend_time
+            job = replace(job, state=JobState.RUNNING, suspend_time=turn.now, suspended_seconds=stood, preempted_by=0)
+            ending = limit_end(job)
+            job = turn.save(replace(job, end_time=ending or 0))
+            turn.emit(Signal(job.job_id, job.restarts, SIGCONT, None, KillFlag.FULL))
+            turn.emit(UpdateLimit(job.job_id, job.restarts, ending))
+            turn.wake_planner()
+
+
+def _cpus_are_free(state: State, job: Job) -> bool:
+    assert job.allocation is not None
+    for share in job.allocation.shares:
+        usage, node = state.usage[share.node], state.nodes.get(share.node)
+        others = usage.jobs - usage.parked
+        if node is None or usage.whole or (job.allocation.whole_nodes and others):
+            return False
+        if usage.cpus + share.cpus > node.cpus - node.foreign_cpus:
+            return False
+    return True

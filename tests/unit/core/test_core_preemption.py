@@ -1,0 +1,197 @@
+"""Preemption: who gives way to whom, how, and what follows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from core_story import ALICE, BOB, Cluster, small_site
+
+from slurmk.core.effects import Signal, Terminate, UpdateLimit
+from slurmk.core.priority import Directory, QosPreemption
+from slurmk.model.site import Site
+from slurmk.model.states import JobFlag, JobState, Reason
+
+SIGSTOP, SIGCONT = 19, 18
+
+
+def tiers(mode: str = "CANCEL", **changes: object) -> Site:
+    """Two partitions of the same nodes, "high" of a higher tier than "low"."""
+    site = small_site()
+    low = replace(site.partitions[2], name="low", default=True, priority_tier=1, default_time=60)
+    high = replace(low, name="high", default=False, priority_tier=2)
+    return replace(
+        site,
+        partitions=(low, high),
+        preempt_type="preempt/partition_prio",
+        preempt_mode=mode,
+        **changes,  # type: ignore[arg-type]
+    )
+
+
+def fill(cluster: Cluster, count: int = 4, **request: object) -> list[int]:
+    """Jobs of the lower tier on all of the partition's nodes."""
+    jobs = [cluster.submit(BOB, tasks=16, partition="low", **request) for _ in range(count)]
+    cluster.plan()
+    assert sorted(cluster.launched()) == jobs
+    return jobs
+
+
+def test_a_higher_tier_takes_as_little_as_will_do() -> None:
+    cluster = Cluster(tiers())
+    jobs = fill(cluster)
+    urgent = cluster.submit(ALICE, tasks=16, partition="high")
+    cluster.plan()
+    assert cluster.terminated() == [jobs[-1]]  # the one that has waited for least
+    victim = cluster.job(jobs[-1])
+    assert victim.state is JobState.PREEMPTED
+    assert victim.flags & JobFlag.COMPLETING
+    assert cluster.job(urgent).pending
+    cluster.plan()
+    assert cluster.terminated() == []
+    cluster.released(victim.job_id)
+    cluster.plan()
+    assert cluster.launched() == [urgent]
+
+
+def test_two_give_way_when_one_is_not_enough() -> None:
+    cluster = Cluster(tiers())
+    fill(cluster)
+    urgent = cluster.submit(ALICE, minimum_nodes=2, maximum_nodes=2, tasks=32, partition="high")
+    cluster.plan()
+    gone = cluster.terminated()
+    assert len(gone) == 2
+    for job_id in gone:
+        cluster.released(job_id)
+    cluster.plan()
+    assert cluster.launched() == [urgent]
+
+
+def test_nobody_gives_way_to_equals_or_in_vain() -> None:
+    cluster = Cluster(tiers())
+    fill(cluster)
+    cluster.submit(ALICE, tasks=16, partition="low")
+    cluster.plan()
+    assert cluster.terminated() == []
+    cluster.submit(ALICE, tasks=1, partition="high", licenses="matlab:4")
+    cluster.submit(ALICE, tasks=1, partition="high", licenses="matlab:4")
+    cluster.plan()
+    assert len(cluster.terminated()) == 1  # the second would wait for the licences anyway
+
+
+def test_what_one_gave_up_no_other_takes() -> None:
+    cluster = Cluster(tiers())
+    victims = fill(cluster)
+    urgent = cluster.submit(ALICE, tasks=16, partition="high")
+    cluster.plan()
+    other = cluster.submit(BOB, tasks=16, partition="high", priority=5)
+    cluster.released(victims[-1])
+    cluster.plan()
+    assert cluster.launched() == [urgent]
+    assert cluster.job(other).pending
+
+
+def test_requeued_where_it_may_be() -> None:
+    cluster = Cluster(tiers("REQUEUE"))
+    jobs = fill(cluster, 3)
+    fixed = cluster.submit(BOB, tasks=16, partition="low", requeue=False)
+    cluster.plan()
+    cluster.submit(ALICE, minimum_nodes=4, maximum_nodes=4, tasks=64, partition="high")
+    cluster.plan()
+    assert sorted(cluster.terminated()) == [*jobs, fixed]
+    assert cluster.job(fixed).state is JobState.PREEMPTED
+    assert cluster.job(jobs[0]).state is JobState.PENDING
+    assert cluster.job(jobs[0]).requeued_as is JobState.PREEMPTED
+    cluster.released(jobs[0])
+    assert cluster.job(jobs[0]).restarts == 1
+
+
+def test_grace_and_exemption() -> None:
+    site = tiers(parameters={"PreemptExemptTime": "00:02:00"})
+    low, high = site.partitions
+    cluster = Cluster(replace(site, partitions=(replace(low, grace_time=120), high)))
+    fill(cluster)
+    cluster.submit(ALICE, tasks=16, partition="high")
+    cluster.plan()
+    assert cluster.terminated() == []
+    cluster.now += 120
+    cluster.plan()
+    assert [effect.kill_wait for effect in cluster.effects if isinstance(effect, Terminate)] == [125]
+
+
+def test_a_partition_may_be_left_alone() -> None:
+    site = tiers()
+    low, high = site.partitions
+    cluster = Cluster(replace(site, partitions=(replace(low, preempt_mode="OFF"), high)))
+    fill(cluster)
+    cluster.submit(ALICE, tasks=16, partition="high")
+    cluster.plan()
+    assert cluster.terminated() == []
+
+
+def test_suspended_and_resumed() -> None:
+    cluster = Cluster(tiers("GANG,SUSPEND"))
+    jobs = fill(cluster)
+    urgent = cluster.submit(ALICE, tasks=16, partition="high")
+    cluster.plan()
+    parked = cluster.job(jobs[-1])
+    assert parked.state is JobState.SUSPENDED
+    assert parked.parked
+    assert Signal(parked.job_id, 0, SIGSTOP, None, 2) in cluster.effects
+    cluster.plan()
+    assert cluster.launched() == [urgent]
+    assert cluster.machine.node_usage("n8").cpus == 16
+    third = cluster.submit(BOB, tasks=16, partition="low")
+    cluster.plan()
+    assert cluster.launched() == []
+    cluster.now += 60
+    cluster.run_to_end(urgent)
+    cluster.plan()
+    resumed = cluster.job(parked.job_id)
+    assert (resumed.state, resumed.suspended_seconds) == (JobState.RUNNING, 60)
+    assert Signal(parked.job_id, 0, SIGCONT, None, 2) in cluster.effects
+    assert UpdateLimit(parked.job_id, 0, resumed.end_time) in cluster.effects
+    assert cluster.job(third).pending
+
+
+def test_a_parked_jobs_memory_stays_its_own() -> None:
+    cluster = Cluster(tiers("GANG,SUSPEND"))
+    fill(cluster, memory_per_cpu=1500)
+    cluster.submit(ALICE, tasks=16, partition="high", memory_per_cpu=600, minimum_nodes=1, maximum_nodes=1)
+    cluster.plan()
+    assert not any(isinstance(effect, Signal) for effect in cluster.effects)
+    small = cluster.submit(ALICE, tasks=16, partition="high", memory_per_cpu=400)
+    cluster.plan()
+    cluster.plan()
+    assert cluster.launched() == [small]
+
+
+@pytest.fixture
+def by_qos() -> Cluster:
+    cluster = Cluster(small_site(preempt_type="preempt/qos", preempt_mode="REQUEUE"))
+    cluster.machine.users = Directory(
+        qos={"normal": 0, "low": 0, "high": 100},
+        preemption={"high": QosPreemption(("low",)), "low": QosPreemption(mode="CANCEL", grace_time=30)},
+    )
+    return cluster
+
+
+def test_by_qos(by_qos: Cluster) -> None:
+    normal = [by_qos.submit(BOB, tasks=16, partition="cpu", time_limit=60) for _ in range(3)]
+    low = by_qos.submit(BOB, tasks=16, partition="cpu", time_limit=60, qos="low")
+    by_qos.plan()
+    assert sorted(by_qos.launched()) == [*normal, low]
+    by_qos.submit(ALICE, tasks=16, partition="cpu", qos="normal")
+    by_qos.plan()
+    assert by_qos.terminated() == []
+    urgent = by_qos.submit(ALICE, tasks=16, partition="cpu", qos="high")
+    by_qos.plan()
+    assert by_qos.terminated() == [low]
+    assert by_qos.job(low).state is JobState.PREEMPTED
+    by_qos.submit(ALICE, tasks=32, partition="cpu", qos="high")
+    by_qos.plan()
+    assert by_qos.terminated() == []
+    by_qos.released(low)
+    by_qos.plan()
+    assert by_qos.launched() == [urgent]  # though one of another QOS is before it in the queue
+    assert by_qos.job(urgent).reason is Reason.NONE
