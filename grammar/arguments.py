@@ -42,6 +42,7 @@ class Option:
     note: str = ""
     hidden: bool = False  # accepted by Slurm but neither in --help nor in its man page
     extension: bool = False  # not of Slurm itself: typed in full only, so that it makes no abbreviation ambiguous
+    took_value: bool = False  # older releases took a value, which is passed over
 
     @property
     def name(self) -> str:
@@ -137,7 +138,7 @@ def _long(command: str, table: dict[str, Option], word: str, rest: deque[str], p
             possibilities = " ".join(f"'--{name}'" for name in candidates)
             raise GrammarError(f"{command}: option '{word}' is ambiguous; possibilities: {possibilities}")
         typed, option = candidates[0], table[candidates[0]]
-    if option.argument is Argument.NONE and equals:
+    if option.argument is Argument.NONE and equals and not option.took_value:
         raise GrammarError(f"{command}: option '--{typed}' doesn't allow an argument")
     if option.argument is Argument.REQUIRED and not equals:
         if not rest:

@@ -78,3 +78,21 @@ def _check_numbers(text: str) -> None:
         assert end is not None
         if end.end() < len(number):
             raise BindingError(f"Failed to validate number: {number}, the offending character is {number[end.end()]}")
+
+
+_CPU_WORDS = frozenset(
+    "quiet q verbose v none no rank rank_ldom sockets cores threads ldoms boards auto one_thread off".split()  # noqa: SIM905
+)
+_CPU_LISTS = ("map_cpu", "mask_cpu", "map_ldom", "mask_ldom")
+
+
+def check_cpu_binding(text: str) -> None:
+    """``[verbose,]cores|map_cpu:LIST|...`` of ``--cpu-bind``. Raises BindingError."""
+    for word in _SEPARATOR.split(text):
+        low = word.lower()
+        name, _, numbers = low.partition(":")
+        if name in _CPU_LISTS:
+            if not numbers:
+                raise BindingError(f'missing list for "--cpu-bind={name}:<list>"')
+        elif low not in _CPU_WORDS:
+            raise BindingError(f'unrecognized --cpu-bind argument "{word}"')

@@ -14,10 +14,11 @@ from functools import cache
 from types import MappingProxyType
 
 from grammar.arguments import Argument, Option, Status
-from grammar.bindings import BindingError, check_gpu_binding, check_memory_binding
+from grammar.bindings import BindingError, check_cpu_binding, check_gpu_binding, check_memory_binding
 from grammar.containers import parse_enroot_image
 from grammar.errors import GrammarError
 from grammar.frequencies import FrequencyError, check_cpu_frequency, check_sample_intervals, is_gpu_frequency
+from grammar.hostlist import HostlistError, expand
 from grammar.mail import parse_mail_type
 from grammar.numbers import leading_number, whole_number
 from grammar.signals import parse_signal, parse_warning_signal
@@ -84,6 +85,15 @@ class SubmissionOption(Option):
     value: Value | None = None
     alone: object = True
     environment: Mapping[str, tuple[str, ...]] = field(default_factory=dict, compare=False)
+    old: bool = False  # of older releases only
+
+    def warning(self, text: str | None) -> str | None:
+        """What to tell somebody who writes an old form of an option."""
+        if self.old:
+            return f"--{self.name} is of older releases: {self.note}"
+        if self.took_value and text is not None:
+            return f"--{self.name} takes no value any more, {text!r} is passed over"
+        return None
 
     def read(self, text: str | None, reading: Reading) -> dict[str, object]:
         """The fields that the option sets. Raises OptionError."""
@@ -406,6 +416,85 @@ def _memory_binding(text: str, reading: Reading) -> str:
     return text
 
 
+def _cpu_binding(text: str, reading: Reading) -> str:
+    if text.lower() == "help":
+        words = (
+            "quiet",
+            "verbose",
+            "none",
+            "rank",
+            "sockets",
+            "cores",
+            "threads",
+            "ldoms",
+            "map_cpu:CPU,...",
+            "mask_cpu:MASK,...",
+        )
+        raise OptionError(code=1, output=_words_help(reading.option, (*words, "help")))
+    try:
+        check_cpu_binding(text)
+    except BindingError as error:
+        lines = [f"{reading.command}: error: {line}" for line in error.lines]
+        raise OptionError(*lines, f"{reading.command}: fatal: Failed to parse --cpu-bind= values.", code=1) from None
+    return text
+
+
+def _accelerators(text: str, reading: Reading) -> str:
+    if not text or not set(text) <= set("gnv"):
+        raise reading.invalid()
+    return text
+
+
+def _yes_or_no(text: str, reading: Reading) -> str:
+    if text.lower() not in ("yes", "no", "y", "n"):
+        raise reading.invalid()
+    return text
+
+
+def _tree_width(text: str, reading: Reading) -> int:
+    number = 0xFFFD if text.lower() == "off" else whole_number(text)
+    if number is None or not 0 <= number <= 0xFFFD:
+        raise reading.error(f"Invalid --treewidth value: {text}")
+    return number
+
+
+MPI_TYPES = re.compile(r"none|openmpi|pmi2|pmix(?:_v[1-5])?|cray_shasta|list")
+
+
+def _mpi(text: str, reading: Reading) -> str:
+    if not MPI_TYPES.fullmatch(text):
+        lines = (f"MPI: Cannot create context for mpi/{text}", "MPI: Unable to load any plugin")
+        raise _all_errors(reading, *lines, f"Invalid MPI type '{text}', --mpi=list for acceptable types", code=1)
+    return text
+
+
+def _het_group(text: str, reading: Reading) -> str:
+    """Components of a het job by number. Raises OptionError."""
+    try:
+        numbers = expand(f"[{text}]")
+    except HostlistError as error:
+        found = [f"_parse_single_range: {error.detail}"] if error.detail else []
+        raise _all_errors(reading, *found, f"Invalid --het-group value: {text}", code=1) from None
+    if any(int(number) >= MOST_COMPONENTS for number in numbers):
+        raise reading.error(f"Invalid --het-group value: {text}", 1)
+    return text
+
+
+MOST_COMPONENTS = 128
+"""Components that a het job may have (MAX_HET_JOB_COMPS)."""
+
+
+def _ignored_signals(text: str, reading: Reading) -> str:
+    if not text:
+        raise reading.error("--ignore-signals requires at least one signal")
+    for word in text.split(","):
+        try:
+            parse_signal(word)
+        except GrammarError:
+            raise reading.error(f"Invalid signal name or number: {word}") from None
+    return text
+
+
 LIMITS = ["CPU", "FSIZE", "DATA", "STACK", "CORE", "RSS", "NPROC", "NOFILE", "MEMLOCK", "AS"]
 
 
@@ -506,6 +595,7 @@ def _row(
     commands: tuple[str, ...] = COMMANDS,
     alone: object = True,
     hidden: bool = False,
+    took_value: bool = False,
 ) -> SubmissionOption:
     """``names`` are the long names and at last, with its dash, the short one. ``variables`` are whole names of environment
     variables; SBATCH_ ones are sbatch's, SALLOC_ ones salloc's, SRUN_ and SLURM_ ones srun's, and ``*_X`` is all three's."""
@@ -517,6 +607,7 @@ def _row(
         status=_REFUSED if refused else _ACCEPTED if accepted else status,
         note=refused or accepted or note,
         hidden=hidden,
+        took_value=took_value,
         commands=commands,
         fields=tuple(fields.split()),
         value=_refusal(refused) if refused else value,
@@ -560,6 +651,21 @@ PYXIS: tuple[SubmissionOption, ...] = tuple(
     )
 )
 """Options of pyxis, the plugin by which many sites run images; Slurm itself does not have them."""
+
+OLD: tuple[SubmissionOption, ...] = tuple(
+    replace(row, extension=True, hidden=True, old=True)
+    for row in (
+        _row("workdir", _REQUIRED, "current_working_directory", _text, note="what --chdir was called before 17.11"),
+        _row("share", _NONE, "shared", alone="oversubscribe", note="what --oversubscribe was called before 16.05"),
+        _row("mem_bind", _REQUIRED, "memory_binding", _memory_binding, accepted="what --mem-bind was called before 18.08"),
+        _row("power", _REQUIRED, "ignored", _text, accepted="power management went with 23.11"),
+        _row("checkpoint", _REQUIRED, "ignored", _text, accepted="checkpoints went with 20.02"),
+        _row("checkpoint-dir", _REQUIRED, "ignored", _text, accepted="checkpoints went with 20.02"),
+        _row("restart-dir", _REQUIRED, "ignored", _text, commands=_RUN, accepted="checkpoints went with 20.02"),
+        _row("get-user-env", _OPTIONAL, "ignored", _text, commands=_ALLOCATION, accepted="the calling environment is used"),
+    )
+)
+"""Options that 26.05 refuses and that scripts written for older releases have. Each is taken, with a warning."""
 
 
 SUBMISSION: tuple[SubmissionOption, ...] = (
@@ -651,10 +757,9 @@ SUBMISSION: tuple[SubmissionOption, ...] = (
     _row("mem-per-cpu", _REQUIRED, "memory_per_cpu", _memory, variables="*_MEM_PER_CPU"),
     _row("mem-per-gpu", _REQUIRED, "memory_per_tres", _memory_per_gpu, variables="*_MEM_PER_GPU"),
     _row("mincpus", _REQUIRED, "minimum_cpus_per_node", _number()),
-    _row("nodefile -F", _REQUIRED, "nodefile", _text, commands=("sbatch", "salloc")),
-    _row("nodefile", _REQUIRED, "nodefile", _text, commands=_RUN, hidden=True),
+    _row("nodefile -F", _REQUIRED, "nodefile", _text),
     _row("nodelist -w", _REQUIRED, "required_nodes", _text),
-    _row("nodes -N", _REQUIRED, "nodes minimum_nodes maximum_nodes", _nodes, variables="SLURM_JOB_NUM_NODES SLURM_NNODES"),
+    _row("nodes -N", _REQUIRED, "nodes minimum_nodes maximum_nodes", _nodes, variables="SLURM_JOB_NUM_NODES"),
     _row("ntasks -n", _REQUIRED, "tasks", _number(), variables="SLURM_NPROCS SLURM_NTASKS"),
     _row("ntasks-per-core", _REQUIRED, "tasks_per_core", _number(), variables="SLURM_NTASKS_PER_CORE"),
     _row("ntasks-per-gpu", _REQUIRED, "ntasks_per_tres", _number(), variables="SLURM_NTASKS_PER_GPU"),
@@ -735,7 +840,7 @@ SUBMISSION: tuple[SubmissionOption, ...] = (
         _REQUIRED,
         "cpu_frequency",
         _cpu_frequency,
-        variables="SLURM_CPU_FREQ_REQ",
+        variables="SLURM_CPU_FREQ_REQ SALLOC_CPU_FREQ_REQ",
         accepted="frequencies are not set",
     ),
     _row(
@@ -758,6 +863,7 @@ SUBMISSION: tuple[SubmissionOption, ...] = (
         variables="SBATCH_GET_USER_ENV",
         alone="1",
         accepted="the submitting environment is used",
+        took_value=True,
     ),
     _row("gpu-bind", _REQUIRED, "tres_bind", _gpu_bind, variables="*_GPU_BIND"),
     _row("gpu-freq", _REQUIRED, "tres_freq", _gpu_frequency, variables="*_GPU_FREQ", accepted="frequencies are not set"),
@@ -830,7 +936,9 @@ SUBMISSION: tuple[SubmissionOption, ...] = (
     _row("wait -W", _NONE, "wait", commands=_BATCH, variables="SBATCH_WAIT"),
     _row("wrap", _REQUIRED, "wrap", _text, commands=_BATCH),
     # --- srun's own
-    _row("accel-bind", _REQUIRED, "ignored", _text, commands=_RUN, hidden=True, accepted="tasks are not bound to devices"),
+    _row(
+        "accel-bind", _REQUIRED, "ignored", _accelerators, commands=_RUN, hidden=True, accepted="tasks are not bound to devices"
+    ),
     _row("async", _NONE, "asynchronous", commands=_RUN, refused="steps that outlive their srun are not made yet"),
     _row(
         "bcast",
@@ -855,7 +963,7 @@ SUBMISSION: tuple[SubmissionOption, ...] = (
         "cpu-bind cpu_bind",
         _REQUIRED,
         "cpu_binding",
-        _text,
+        _cpu_binding,
         commands=_RUN,
         variables="SLURM_CPU_BIND",
         accepted="tasks are not bound to CPUs",
@@ -865,25 +973,33 @@ SUBMISSION: tuple[SubmissionOption, ...] = (
     _row("epilog", _REQUIRED, "epilog", _text, commands=_RUN, variables="SLURM_EPILOG", accepted=_NOT_YET),
     _row("exact", _NONE, "exact", commands=_RUN, variables="SLURM_EXACT"),
     _row("external-launcher", _NONE, "ignored", commands=_RUN, refused="external launchers are not supported yet"),
-    _row("het-group pack-group", _REQUIRED, "het_group", _text, commands=_RUN, accepted=_NOT_YET),
-    _row("ignore-signals", _REQUIRED, "ignored", _text, commands=_RUN, accepted=_NOT_YET),
+    _row("het-group pack-group", _REQUIRED, "het_group", _het_group, commands=_RUN, accepted=_NOT_YET),
+    _row("ignore-signals", _REQUIRED, "ignored", _ignored_signals, commands=_RUN, accepted=_NOT_YET),
     _row("interactive", _NONE, "interactive", commands=_RUN, hidden=True, accepted=_NOT_YET),
     _row("jobid", _REQUIRED, "job_id", _job_id, commands=_RUN, variables="SLURM_JOB_ID"),
     _row(
         "kill-on-bad-exit -K", _OPTIONAL, "kill_on_bad_exit", _kill_on_bad_exit, commands=_RUN, variables="SLURM_KILL_BAD_EXIT"
     ),
     _row("label -l", _NONE, "label", commands=_RUN, variables="SLURM_LABELIO"),
-    _row("mpi", _REQUIRED, "mpi", _text, commands=_RUN, variables="SLURM_MPI_TYPE", accepted="processes start without PMI"),
-    _row("msg-timeout", _REQUIRED, "ignored", _text, commands=_RUN, accepted="timeouts are fixed"),
+    _row("mpi", _REQUIRED, "mpi", _mpi, commands=_RUN, variables="SLURM_MPI_TYPE", accepted="processes start without PMI"),
+    _row("msg-timeout", _REQUIRED, "ignored", _number(), commands=_RUN, accepted="timeouts are fixed"),
     _row("multi-prog", _NONE, "multi_prog", commands=_RUN),
     _row("no-allocate -Z", _NONE, "no_allocate", commands=_RUN, refused="steps outside of a job are not run"),
-    _row("overlap", _NONE, "overlap", commands=_RUN, variables="SLURM_OVERLAP"),
+    _row("overlap", _OPTIONAL, "overlap", lambda text, _: True, commands=_RUN, variables="SLURM_OVERLAP"),
     _row("preserve-env -E", _NONE, "preserve_environment", commands=_RUN),
     _row("prolog", _REQUIRED, "prolog", _text, commands=_RUN, variables="SLURM_PROLOG", accepted=_NOT_YET),
     _row("pty", _OPTIONAL, "pty", _text, commands=_RUN, refused="terminals are not given yet"),
     _row("quit-on-interrupt", _NONE, "quit_on_interrupt", commands=_RUN),
     _row("relative -r", _REQUIRED, "relative", _number(0), commands=_RUN),
-    _row("send-libs", _OPTIONAL, "ignored", _text, commands=_RUN, variables="SLURM_SEND_LIBS", accepted="there is no --bcast"),
+    _row(
+        "send-libs",
+        _OPTIONAL,
+        "ignored",
+        _yes_or_no,
+        commands=_RUN,
+        variables="SLURM_SEND_LIBS",
+        accepted="there is no --bcast",
+    ),
     _row("slurmd-debug", _REQUIRED, "ignored", _text, commands=_RUN, variables="SLURMD_DEBUG", accepted="there is no slurmd"),
     _row("task-epilog", _REQUIRED, "task_epilog", _text, commands=_RUN, variables="SLURM_TASK_EPILOG", accepted=_NOT_YET),
     _row("task-prolog", _REQUIRED, "task_prolog", _text, commands=_RUN, variables="SLURM_TASK_PROLOG", accepted=_NOT_YET),
@@ -896,10 +1012,17 @@ SUBMISSION: tuple[SubmissionOption, ...] = (
         variables="SLURM_THREADS",
         accepted="messages do not fan out",
     ),
-    _row("treewidth", _REQUIRED, "ignored", _text, commands=_RUN, accepted="messages do not fan out"),
+    _row("treewidth", _REQUIRED, "ignored", _tree_width, commands=_RUN, accepted="messages do not fan out"),
     _row("unbuffered -u", _NONE, "unbuffered", commands=_RUN, variables="SLURM_UNBUFFEREDIO"),
     _row("wait -W", _REQUIRED, "step_wait", _number(0), commands=_RUN, variables="SLURM_WAIT"),
-    _row("wait-for-children", _NONE, "ignored", commands=_RUN, accepted=_NOT_YET),
+    _row(
+        "wait-for-children",
+        _NONE,
+        "ignored",
+        commands=_RUN,
+        note="what tasks leave behind ends with the step; refused as where there is no proctrack/cgroup",
+        status=_REFUSED,
+    ),
     _row("whole", _NONE, "whole", commands=_RUN, hidden=True, variables="SLURM_WHOLE"),
     _row("x11", _OPTIONAL, "x11", _text, commands=("srun", "salloc"), alone="all", refused="X11 is not forwarded"),
     # --- salloc's own
@@ -917,6 +1040,7 @@ SUBMISSION: tuple[SubmissionOption, ...] = (
     _row("version -V", _NONE, VERSION),
     _row("autocomplete", _REQUIRED, AUTOCOMPLETE, _text, hidden=True),
     *PYXIS,
+    *OLD,
 )
 """Every option of the three commands."""
 
@@ -962,6 +1086,8 @@ def read_variable(row: SubmissionOption, text: str, reading: Reading) -> dict[st
     if row.argument is Argument.NONE:
         on = text in ("", "yes") or bool(re.match(r"[ \t]*[+-]?0*[1-9]", text))
         return row.read(None, reading) if on else {}
+    if row.name == "immediate" and reading.command == "srun" and whole_number(text) is None:
+        return row.read(None, reading)
     if row.argument is Argument.OPTIONAL and (not text or (row.name == "no-kill" and text == "no")):
         return row.read(None, reading)
     return row.read(text, reading)

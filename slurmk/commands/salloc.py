@@ -161,7 +161,7 @@ async def _directory(call: Call, output: Output, options: Options) -> str:
         await output.read(f"{path}/.", 1)
     except Unreadable as error:
         if error.errno in GONE:
-            raise OptionError(f"{NAME}: error: chdir({named}): {os.strerror(error.errno)}", code=1) from None
+            raise OptionError(f"{NAME}: error: chdir({path}): {os.strerror(error.errno)}", code=1) from None
     return path
 
 

@@ -25,6 +25,7 @@ from slurmk.commands.submission import (
     absolute,
     check_cluster,
     check_gres_help,
+    check_values,
     credentials_of,
     exported,
     option_variables,
@@ -74,6 +75,7 @@ async def _run(call: Call, controller: Controller, output: Output) -> int:
     if (answer := _early(early)) is not None:
         output.write(answer)
         return 0
+    check_values(NAME, given, controller.now())
     if not operands:
         raise OptionError(f"{NAME}: fatal: No command given to execute.", code=1)
     if len(given) > 1:
@@ -83,11 +85,24 @@ async def _run(call: Call, controller: Controller, output: Output) -> int:
     options = read_layers(NAME, call.environment, given, controller.now(), ignored_variables=ignored)[0]
     if options.get("verbose"):
         output.error("".join(f"{line}\n" for line in verbose_lines(NAME, options)))
+    _check_settings(options, alone=job_id is None)
     await read_node_files(NAME, options, output)
     multi_prog = await _multi_prog(output, options, operands)
     if job_id is not None:
         return _step_in_job(call, controller, output, options, operands, multi_prog, job_id)
     return await _alone(call, controller, output, options, operands, multi_prog)
+
+
+def _check_settings(options: Options, *, alone: bool) -> None:
+    """What settings mean together. Raises OptionError."""
+    if "wait-for-children" in options.said:
+        raise OptionError(f"{NAME}: fatal: --wait-for-children only compatible with proctrack/cgroup plugin", code=1)
+    if options.get("parsable"):
+        raise OptionError(f"{NAME}: error: --parsable requires --async.", code=1)
+    if alone and options.get("relative") is not None:
+        raise OptionError(f"{NAME}: fatal: --relative option invalid for job allocation request", code=1)
+    if alone and options.get("het_group") is not None:
+        raise OptionError(f"{NAME}: error: --het-group expected to be used within an HetJob allocation", code=1)
 
 
 def _early(values: Mapping[str, str | None]) -> str | None:

@@ -58,6 +58,7 @@ class Options:
 
     values: dict[str, Any] = field(default_factory=dict)
     said: dict[str, tuple[str, str | None]] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
 
     def take(self, row: SubmissionOption, found: Mapping[str, object], layer: str, text: str | None) -> None:
         """Add what an option set; a later layer replaces what an earlier one said."""
@@ -69,6 +70,8 @@ class Options:
             else:
                 self.values[name] = value
         self.said[row.name] = (layer, text)
+        if layer != "environment" and (warning := row.warning(text)) and warning not in self.warnings:
+            self.warnings.append(warning)
 
     def _memory_counts(self, layer: str, said: str) -> bool:
         """What the environment says of memory gives way to the script and to the command line."""
@@ -219,7 +222,8 @@ def request_of(command: str, options: Options, call: Call) -> Checked:
     _check_exclusions(command, options)
     values = dict(options.values)
     _hint_gives_way(options, values)
-    warnings: list[str] = []
+    warnings = [f"warning: {line}" for line in options.warnings]
+    warnings += _old_gres(values)
     _hosts(command, values)
     _task_resources(command, options, values)
     if "extra-node-info" in options.said and values.get("tasks") is None:
@@ -502,6 +506,15 @@ def _check_gpu_counts(command: str, values: dict[str, Any]) -> None:
 
 
 _ENSURE_ALL = "Failed to ensure --gpus >= --gres=gpu/--gpus-per-node >= --gpus-per-socket"
+
+
+def _old_gres(values: dict[str, Any]) -> list[str]:
+    """``--gres=gres:gpu:2``, as scripts for older releases have it: the first word is passed over, with a warning."""
+    text = values.get("tres_per_node") or ""
+    if "gres/gres:" not in text:
+        return []
+    values["tres_per_node"] = text.replace("gres/gres:", "gres/")
+    return ["warning: --gres takes no gres: before the name any more, it is passed over"]
 
 
 _INSTEAD_OF_HINTS = frozenset(("extra-node-info", "cores-per-socket", "threads-per-core", "ntasks-per-core", "cpu-bind"))

@@ -11,6 +11,8 @@ _NOTHING = "no nodes and no tasks are as if not said, where the original keeps a
 _HELP = "the help is in slurmk's words"
 _EMPTY_ARRAY = "an empty array is none, where the original names the output after the element 4294967294"
 
+_OLD_FORM = "a form of older releases is taken, with a warning"
+
 DIFFERENT: dict[str, str] = {
     r"-t (-5|99999999|42949672\d\d|71582788)": _WRAPPED,
     r"--(delay-boot|dependency|mem|mem-per-cpu|time|time-min|tmp)=99999999999": _WRAPPED,
@@ -19,12 +21,18 @@ DIFFERENT: dict[str, str] = {
     r"--(mem-bind|hint)=help": _HELP,
     r"--partition=(debug,debug|,debug|debug,)": "a partition is shown once, without empty words",
     r"-[wx] 'n\[\[1-2\]\]'": "brackets in brackets are read alike for nodes that are wanted and that are not",
+    r"--power=x|--gres=gres:gpu(:2)?|--get-user-env=1": _OLD_FORM,
+    r"--ignore-signals=-1": "no signal has this number",
     r"--external": "external jobs are refused",
     r"-vv": "the debug lines of the original's plugins",
 }
 """Ends of command lines as regular expressions, and the reason of the difference."""
 
 IN_SCRIPTS: dict[str, str] = {
+    "#SBATCH --get-user-env=": _OLD_FORM,
+    "#SBATCH --power=": _OLD_FORM,
+    "#SBATCH --gres=gres:": _OLD_FORM,
+    "#SBATCH --share\n": _OLD_FORM,
     "#SBATCH --autocomplete=": "what is answered without submitting is asked for on the command line only",
     "#SBATCH --array=\n": _EMPTY_ARRAY,
     "#SBATCH --nodes=2,\n": _NOTHING,
@@ -40,4 +48,10 @@ def reason_of(case: SubmissionCase) -> str | None:
         return _EMPTY_ARRAY
     if case.script and (match := next((mark for mark in IN_SCRIPTS if mark in case.script), None)):
         return IN_SCRIPTS[match]
+    if case.run == "srun -Z":
+        return "steps outside of jobs are refused"
+    if case.run == "salloc --get-user-env":
+        return _OLD_FORM
+    if case.command != "sbatch" and "--prefer=" in case.run and case.job:
+        return "srun and salloc show a preference as such, also when it came true"
     return next((reason for end, reason in _ENDS.items() if end.match(case.run)), None)

@@ -12,7 +12,6 @@ from grammar.arguments import Argument, Status, parse_arguments
 from grammar.errors import GrammarError
 from grammar.options import (
     COMMANDS,
-    PYXIS,
     SETTINGS,
     SUBMISSION,
     OptionError,
@@ -75,7 +74,7 @@ def test_counts() -> None:
 
 def slurms_names(command: str) -> set[str]:
     """The long names that Slurm itself has."""
-    return {name for row in options_of(command) if row not in PYXIS for name in row.names}
+    return {name for row in options_of(command) if not row.extension for name in row.names}
 
 
 @pytest.mark.parametrize("command", COMMANDS)
