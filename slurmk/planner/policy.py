@@ -14,7 +14,7 @@ MARGIN = 2
 longer the queue has made others wait, the more room there must be to let those go first."""
 
 LONG = 2
-"""A wait is long from this part (a half) on of the longest wait that there has been lately, and of the longest present one."""
+"""A wait is long from this part (a half) on of the longest wait that there has been so far."""
 
 KEPT_FREE = 4
 """Jobs that have waited long, and do not fit now, for which the earliest start is kept free. One is too few where several of
@@ -30,6 +30,6 @@ def slowdown(wait: int, limit: int, size: int) -> float:
     return (wait + limit) / limit / sqrt(size)
 
 
-def has_waited_long(wait: int, longest_present: int, longest_lately: int) -> bool:
+def has_waited_long(wait: int, longest: int) -> bool:
     """Whether such a wait puts a job before all that have not waited long."""
-    return wait > 0 and LONG * wait >= max(longest_present, longest_lately)
+    return wait > 0 and LONG * wait >= longest

@@ -106,10 +106,9 @@ def _longest_present(rows: Sequence[PendingRow], now: int) -> int:
 def _ordered(snapshot: Snapshot, rows: Sequence[PendingRow], promises: dict[int, int]) -> Queue:
     now = snapshot.time
     cpus = int(snapshot.nodes.cpus.mean()) if len(snapshot.nodes.cpus) else 1
-    present = _longest_present(rows, now)
-    lately = max(present, snapshot.longest_wait)
+    longest = max(_longest_present(rows, now), snapshot.longest_wait)
     waits = {row.job_id: wait(row, now) for row in rows}
-    long = frozenset(row.job_id for row in rows if has_waited_long(waits[row.job_id], present, lately))
+    long = frozenset(row.job_id for row in rows if has_waited_long(waits[row.job_id], longest))
 
     def preference(row: PendingRow) -> tuple[bool, float]:
         waited = waits[row.job_id]

@@ -107,14 +107,15 @@ class Replay(NamedTuple):
     active: IntArray  # jobs that run, in no order
     running: Level  # what those leave free
     booked: Level  # what those and the planned starts leave free, where a policy keeps them
+    story: IntArray  # of the job watched, at each event: the time, its planned start, how many wait that came before it
     counts: IntArray
 
 
-WAITING, ACTIVE, ARRIVED, FREE, RUNNING, BOOKED, LONGEST = range(7)
+WAITING, ACTIVE, ARRIVED, FREE, RUNNING, BOOKED, LONGEST, TOLD = range(8)
 
 
 @compiled
-def begin(jobs: Jobs, procs: int) -> Replay:
+def begin(jobs: Jobs, procs: int, watched: int) -> Replay:
     """Before the first event."""
     total = len(jobs.submit)
     room = 4 * total + 8
@@ -127,6 +128,7 @@ def begin(jobs: Jobs, procs: int) -> Replay:
         np.empty(total, np.int64),
         Level(np.full(room, FOREVER, np.int64), np.zeros(room, np.int64)),
         Level(np.full(room, FOREVER, np.int64), np.zeros(room, np.int64)),
+        np.zeros((2 * total if watched >= 0 else 0, 3), np.int64),
         np.zeros(8, np.int64),
     )
     for level in (replay.running, replay.booked):
@@ -186,7 +188,7 @@ def some_may_start(replay: Replay) -> bool:
 
 
 @compiled
-def start_planned(replay: Replay, now: int, watched: int, story: list[tuple[int, int, int]]) -> None:
+def start_planned(replay: Replay, now: int, watched: int) -> None:
     """Start what is planned for now, note what is promised to others, and what happened to the job ``watched``."""
     jobs, counts, planned = replay.jobs, replay.counts, replay.planned
     left = 0
@@ -195,7 +197,9 @@ def start_planned(replay: Replay, now: int, watched: int, story: list[tuple[int,
         if replay.promised[job] == FOREVER:
             replay.promised[job] = planned[job]
         if job == watched:
-            story.append((now, planned[job], left))
+            told = counts[TOLD]
+            replay.story[told, 0], replay.story[told, 1], replay.story[told, 2] = now, planned[job], left
+            counts[TOLD] += 1
         if planned[job] > now:
             replay.queue[left] = job
             left += 1
@@ -265,9 +269,9 @@ def plan_head(replay: Replay, now: int, kind: int) -> None:
 
 
 @compiled
-def replay_head(jobs: Jobs, procs: int, kind: int, watched: int, story: list[tuple[int, int, int]]) -> Replay:
+def replay_head(jobs: Jobs, procs: int, kind: int, watched: int) -> Replay:
     """Replay with FCFS, EASY or EASY-SJBF."""
-    replay = begin(jobs, procs)
+    replay = begin(jobs, procs, watched)
     while True:
         now = next_time(replay)
         if now == FOREVER:
@@ -276,7 +280,7 @@ def replay_head(jobs: Jobs, procs: int, kind: int, watched: int, story: list[tup
         replay.counts[BOOKED] = 1
         if watched >= 0 or some_may_start(replay):
             plan_head(replay, now, kind)
-            start_planned(replay, now, watched, story)
+            start_planned(replay, now, watched)
 
 
 @compiled
@@ -303,10 +307,10 @@ def move_forward(replay: Replay, now: int, job: int, at_once: bool) -> None:
 
 
 @compiled
-def replay_conservative(jobs: Jobs, procs: int, watched: int, story: list[tuple[int, int, int]]) -> Replay:
+def replay_conservative(jobs: Jobs, procs: int, watched: int) -> Replay:
     """Replay with conservative backfill: each job has a start booked from its submission on, which moves forward when
     capacity comes back, the earliest job first, and never backward."""
-    replay = begin(jobs, procs)
+    replay = begin(jobs, procs, watched)
     while True:
         now = next_time(replay)
         if now == FOREVER:
@@ -318,7 +322,7 @@ def replay_conservative(jobs: Jobs, procs: int, watched: int, story: list[tuple[
                 if replay.planned[replay.queue[position]] > now:
                     move_forward(replay, now, replay.queue[position], False)
         book_new(replay, now, before)
-        start_planned(replay, now, watched, story)
+        start_planned(replay, now, watched)
 
 
 # ---------------------------------------------------------------------------------------------- the default policy
@@ -360,18 +364,17 @@ def order(replay: Replay, attempt: Attempt, now: int) -> None:
     """Lay down who comes before whom."""
     jobs = replay.jobs
     queue = replay.queue[: replay.counts[WAITING]]
-    present = now - jobs.submit[queue[0]]
     for position in range(len(queue)):
         job = queue[position]
         wait = now - jobs.submit[job]
-        if has_waited_long(wait, present, replay.counts[LONGEST]):
+        if has_waited_long(wait, replay.counts[LONGEST]):
             attempt.keys[position] = -1e18 - wait
         else:
             attempt.keys[position] = -slowdown(wait, jobs.limit[job], jobs.size[job])
     put_in_order(queue, attempt.keys, attempt.preferred)
     for position in range(len(queue)):
         wait = now - jobs.submit[attempt.preferred[position]]
-        attempt.long[position] = has_waited_long(wait, present, replay.counts[LONGEST])
+        attempt.long[position] = has_waited_long(wait, replay.counts[LONGEST])
         attempt.keys[position] = replay.promised[queue[position]]
         attempt.first[queue[position]] = False
     put_in_order(queue, attempt.keys, attempt.promised)
@@ -441,9 +444,9 @@ def plan_anew(replay: Replay, attempt: Attempt, now: int) -> bool:
 
 
 @compiled
-def replay_default(jobs: Jobs, procs: int, watched: int, story: list[tuple[int, int, int]]) -> Replay:
+def replay_default(jobs: Jobs, procs: int, watched: int) -> Replay:
     """Replay with the policy that ``policy`` tells of."""
-    replay = begin(jobs, procs)
+    replay = begin(jobs, procs, watched)
     attempt = begin_attempts(jobs)
     counts = replay.counts
     while True:
@@ -468,4 +471,4 @@ def replay_default(jobs: Jobs, procs: int, watched: int, story: list[tuple[int, 
                     job = attempt.preferred[position]
                     if replay.planned[job] > now and jobs.size[job] <= counts[FREE]:
                         move_forward(replay, now, job, True)
-        start_planned(replay, now, watched, story)
+        start_planned(replay, now, watched)

@@ -132,15 +132,15 @@ def replay(trace: Trace, policy: Policy, watched: int | None = None) -> Outcome:
     from slurmk.planner.simulator import kernel
 
     jobs = kernel.Jobs(trace.submit, trace.size, trace.run, trace.limit, trace.user)
-    story = [(0, 0, 0)]
     chosen = -1 if watched is None else watched
     if policy is Policy.DEFAULT:
-        result = kernel.replay_default(jobs, trace.procs, chosen, story)
+        result = kernel.replay_default(jobs, trace.procs, chosen)
     elif policy is Policy.CONSERVATIVE:
-        result = kernel.replay_conservative(jobs, trace.procs, chosen, story)
+        result = kernel.replay_conservative(jobs, trace.procs, chosen)
     else:
-        result = kernel.replay_head(jobs, trace.procs, _HEADS[policy], chosen, story)
-    moments = tuple(Moment(now, None if start == FOREVER else start, before) for now, start, before in story[1:])
+        result = kernel.replay_head(jobs, trace.procs, _HEADS[policy], chosen)
+    told = result.story[: result.counts[kernel.TOLD]].tolist()
+    moments = tuple(Moment(now, None if start == FOREVER else start, before) for now, start, before in told)
     return Outcome(trace, policy, result.starts, result.promised, moments)
 
 
