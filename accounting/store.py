@@ -11,11 +11,11 @@ from __future__ import annotations
 import json
 import threading
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Engine, Insert, Table
+from sqlalchemy import Connection, Engine, Insert, Table, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.engine.interfaces import DBAPICursor
@@ -226,6 +226,10 @@ class Store:
     def load(self) -> Recovered:
         """What was saved and not forgotten, jobs by id."""
         return self._read(_load)
+
+    def strange_jobs(self, job_ids: Iterable[int]) -> list[int]:
+        """Those of the numbers that this database has given to no job, least first."""
+        return self._read(lambda connection: _strange_jobs(connection, job_ids))
 
     def files(self, job_id: int) -> JobFiles:
         """What the job (of an array: any of its elements) was submitted with."""
@@ -535,6 +539,14 @@ def _load(connection: Connection) -> Recovered:
         reservations=records(Reservation, "SELECT record FROM reservation_state ORDER BY name"),
         last_reservation=_last_reservation(connection),
     )
+
+
+def _strange_jobs(connection: Connection, job_ids: Iterable[int]) -> list[int]:
+    """Numbers below the next one were given once; those above it, too, where numbering has begun anew at MaxJobId."""
+    following = connection.exec_driver_sql("SELECT value FROM counter WHERE name = 'next_job_id'").scalar() or 0
+    above = sorted({number for number in job_ids if number >= following})
+    known = text("SELECT 1 FROM job WHERE job_id = :job_id LIMIT 1")
+    return [number for number in above if connection.execute(known, {"job_id": number}).first() is None]
 
 
 def _last_reservation(connection: Connection) -> int:

@@ -159,6 +159,7 @@ class KubernetesLauncher:
         self._link.report = self._from_stepd
         self._presences: dict[Key, Presence] = {}
         self._removal = Removal(api, site.cluster_name, self._removed)
+        self._namesakes: set[str] = set()  # namespaces of another's jobs under this cluster's name
         self._whose: dict[str, Key] = {}  # which attempt a pod belongs to, by uid
         self._down: set[str] = set()
         self._groups: dict[tuple[int, ...], Mapping[int, str]] = {}
@@ -421,18 +422,21 @@ class KubernetesLauncher:
         own = labels.selector(self._site.cluster_name)
         pods: dict[Key, list[Manifest]] = {}
         secrets: dict[Key, Manifest] = {}
+        namespaces = self.namespaces
         for manifest in await self._until_there(lambda: self._api.list(POD, selector=own)):
             key = attempt_of_pod(manifest)
-            if key is not None:
+            if key is not None and manifest["metadata"]["namespace"] in namespaces:
                 pods.setdefault(key, []).append(manifest)
-        for namespace in self._namespaces():
+        for namespace in namespaces:
             for manifest in await self._until_there(lambda where=namespace: self._api.list(SECRET, where, own)):  # type: ignore[misc]
                 key = labels.attempt_of(manifest["metadata"]["labels"])
                 if key is not None:
                     secrets[key] = manifest
         return pods, secrets
 
-    def _namespaces(self) -> Sequence[str]:
+    @property
+    def namespaces(self) -> Sequence[str]:
+        """Where the jobs' objects are, as slurmk.yaml says now."""
         settings = self.settings
         named = (self._pods_of(settings, partition.name).namespace for partition in self._site.partitions)
         return list(dict.fromkeys([settings.namespace, *(name for name in named if name)]))
@@ -523,10 +527,22 @@ class KubernetesLauncher:
             self._first_list.add(pod["metadata"]["uid"])
         key = self._whose.get(pod["metadata"]["uid"]) or attempt_of_pod(pod)
         presence = self._presences.get(key) if key is not None else None
-        if presence is not None:
+        namespace = pod["metadata"]["namespace"]
+        if presence is not None and presence.namespace == namespace:
             self._observe(presence, pod, vanished=vanished)
+        elif namespace not in self.namespaces:
+            self._tell_of_namesake(namespace)
         elif key is not None and not vanished and not endings.is_deleted(pod):
             self._remove_stranger(key, (pod,), None)
+
+    def _tell_of_namesake(self, namespace: str) -> None:
+        if namespace not in self._namesakes:
+            self._namesakes.add(namespace)
+            log.error(
+                "pods in namespace %s bear this controller's name, %s, and are not its own: one of two needs another name",
+                namespace,
+                self._site.cluster_name,
+            )
 
     def _synced(self) -> None:
         """The first list is complete: what was there when this process began and is not in it has vanished since."""

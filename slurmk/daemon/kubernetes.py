@@ -118,6 +118,7 @@ async def _serve(place: Place, api: Api, settings: Settings, configured: Site | 
     from bridge.kubernetes.launcher import KubernetesLauncher
     from bridge.kubernetes.queues.jobs import JobQueues
     from bridge.kubernetes.settings_file import pods_of
+    from bridge.kubernetes.strangers import StrangersError, refuse_strangers
     from bridge.local.interpreter import InterpreterError
     from slurmk.daemon.controller import Daemon
     from slurmk.daemon.queues import Queues
@@ -137,6 +138,7 @@ async def _serve(place: Place, api: Api, settings: Settings, configured: Site | 
         borne = JobQueues(lambda: cluster.site, pods_of)
         address = await _address(settings, api, remote)
         launcher = KubernetesLauncher(api, cluster, site, place.directory, address, borne.pods_of, borne.labels)
+        await refuse_strangers(api, site.cluster_name, launcher.namespaces, store.strange_jobs)
         reading = _Rereading(place, cluster)
         await Daemon(
             place.directory,
@@ -150,7 +152,7 @@ async def _serve(place: Place, api: Api, settings: Settings, configured: Site | 
         ).run()
     except StoreError as error:
         raise Unusable(f"the database cannot be used: {error}") from None
-    except InterpreterError as error:
+    except (InterpreterError, StrangersError) as error:
         raise Unusable(str(error)) from None
     finally:
         await queues.stop()

@@ -126,6 +126,13 @@ def test_the_last_of_several_saves_counts(store: Store) -> None:
     assert store.load().next_job_id == 3
 
 
+def test_jobs_that_the_database_has_never_numbered(store: Store) -> None:
+    assert store.strange_jobs([7, 3]) == [3, 7]
+    store.commit([SaveJob(job(70), new=True), SaveJob(running(70)), SaveCounter(5)])
+    store.commit([ForgetJob(70)])
+    assert store.strange_jobs([71, 70, 5, 4, 1]) == [5, 71]
+
+
 def test_an_array_has_one_script_until_its_last_element_is_forgotten(store: Store) -> None:
     array = job(1, array_job_id=1, array_tasks=(range(2),))
     store.commit([SaveJob(array, new=True), SaveCounter(2)], {1: FILES})

@@ -416,6 +416,24 @@ async def test_pods_that_nobody_knows_are_removed(tmp_path: Path) -> None:
         assert it.told == []
 
 
+@in_a_loop
+async def test_jobs_of_a_namesake_in_another_namespace_are_left_alone(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async with story(tmp_path) as it:
+        await started(it)
+        pod = it.pod("slurmk-42-n0")
+        for number in ("42", "77"):
+            labels = {**pod["metadata"]["labels"], "slurmk.org/job-id": number}
+            metadata = {"name": f"slurmk-{number}-n0", "namespace": "other", "labels": labels}
+            it.server.put(POD, {**pod, "metadata": metadata, "status": {"phase": "Failed"}})
+        await it.until(lambda: "in namespace other bear this controller's name" in caplog.text)
+        it, never = await again(it, RUNNING)
+        assert never == frozenset()
+        it.change("slurmk-42-n0", "Succeeded", 0)
+        await it.heard(BatchEnded, NodesReleased)
+        assert {("other", "slurmk-42-n0"), ("other", "slurmk-77-n0")} <= set(it.server.objects[str(POD)])
+        await it.launcher.stop(end_jobs=False)
+
+
 # ------------------------------------------------------------------------------------------------ a pod with a stepd
 
 
