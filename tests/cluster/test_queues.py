@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import secrets
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -17,7 +18,7 @@ from typing import Any
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "e2e"))
-from embedded import SLURMK, Cluster, end_cluster, wait_for
+from embedded import SLURMK, Cluster, wait_for
 
 Get = Callable[..., Any]
 Kubectl = Callable[..., str]
@@ -125,7 +126,8 @@ def start(kubectl: Kubectl, get: Get, namespace: str) -> Iterator[Callable[..., 
         if each.cluster.environment:
             each.cluster.run("scancel -u root")
             each.queues("delete")
-        end_cluster(each.cluster)
+        each.cluster.down()
+        shutil.rmtree(each.cluster.directory.parent, ignore_errors=True)
         for kinds in (KUEUE_KINDS, VOLCANO_KINDS):
             wait_for(lambda each=each, kinds=kinds: not _made_if_served(each, kinds), 60)
 
