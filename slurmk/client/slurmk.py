@@ -40,6 +40,7 @@ COMMANDS = {
     "shell": "open a shell that has them on PATH; starts a cluster if none answers",
     "queues": "on Kubernetes: show (diff), make (apply) or delete the queues of Kueue and Volcano for accounts and QOS",
     "compatibility": "what slurmk does with each option and field of Slurm's commands, as a page or as JSON",
+    "completion": "print what makes a shell complete the commands' options: bash, zsh or fish",
     "config": "check configuration files, and whether the Kubernetes cluster has what they name; starts nothing",
     "simulate": "replay a recorded workload and tell how long its jobs would have waited under a policy",
 }
@@ -80,6 +81,8 @@ def run(arguments: "List[str]") -> int:
         return check(options)
     if options.command == "compatibility":
         return compatibility(options.json)
+    if options.command == "completion":
+        return completion(options.shell)
     directory = Path(os.path.abspath(options.dir or os.environ.get("SLURMK_DIR") or default_directory()))
     if options.command == "up":
         return up(directory, controller_options(options), options.detach)
@@ -105,6 +108,9 @@ def parser() -> argparse.ArgumentParser:
         command = commands.add_parser(name, help=text, description=text, allow_abbrev=False)
         if name == "compatibility":
             command.add_argument("--json", action="store_true", help="command, option or field, status and reason as data")
+            continue
+        if name == "completion":
+            command.add_argument("shell", choices=("bash", "zsh", "fish"))
             continue
         if name not in ("config", "simulate"):
             command.add_argument(
@@ -194,6 +200,19 @@ def compatibility(as_json: bool) -> int:
     return subprocess.call([sys.executable, "-P", "-m", "slurmk.commands.compatibility", *given])
 
 
+def completion(shell: str) -> int:
+    """The same for what a shell reads to complete options."""
+    check_installation()
+    return subprocess.call([sys.executable, "-P", "-m", "slurmk.commands.completion", shell])
+
+
+def write_share(directory: Path) -> None:
+    """Man pages and completions, written by a process of its own: nobody waits for them."""
+    command = [sys.executable, "-P", "-m", "slurmk.commands.manual", str(directory / "share")]
+    null = subprocess.DEVNULL
+    subprocess.Popen(command, stdin=null, stdout=null, stderr=null, start_new_session=True, cwd="/")
+
+
 # ------------------------------------------------------------------- up
 
 
@@ -221,6 +240,7 @@ def up_detached(directory: Path, options: "List[str]") -> int:
             full = not os.statvfs(directory).f_bavail
             complain("the controller ended at once (code %d) in %s%s" % (code, directory, ": the disk is full" if full else ""))
         return code or 1
+    write_share(directory)
     print("slurmk: the cluster in %s is up" % directory)
     return 0
 
@@ -232,6 +252,7 @@ def up_foreground(directory: Path, options: "List[str]") -> int:
     signal.signal(signal.SIGTERM, lambda number, frame: process.terminate())
     put_in_place(directory)
     if wait_until_ready(process, directory):
+        write_share(directory)
         option = "" if str(directory) == default_directory() else " --dir " + shlex.quote(str(directory))
         print(READY.format(version=__version__, directory=directory, option=option), flush=True)
     code = process.wait()
@@ -392,6 +413,7 @@ def check_installation() -> None:
 def environment(directory: Path) -> int:
     """Print export lines for a shell."""
     print('export PATH=%s:"$PATH"' % shlex.quote(str(put_in_place(directory))))
+    print('export MANPATH=%s:"$MANPATH"' % shlex.quote(str(directory / "share" / "man")))
     print("export SLURMK_DIR=%s" % shlex.quote(str(directory)))
     if not answers(directory):
         print("slurmk: no cluster is up in %s; `slurmk up` starts one" % directory, file=sys.stderr)
@@ -418,12 +440,26 @@ def shell(directory: Path, options: "List[str]") -> int:
     return os.execve(program, arguments, variables)
 
 
+BASHRC = """[ -f ~/.bashrc ] && . ~/.bashrc
+PATH={binaries}:"$PATH"
+MANPATH={manuals}:"$MANPATH"
+export MANPATH
+[ -f {completion} ] && . {completion}
+PS1="(slurmk) $PS1"
+"""
+
+
 def shell_settings(directory: Path, binaries: Path) -> Path:
     """A bash start file: the user's own, then PATH, which that may have set anew, and a prompt that shows where one is."""
     from slurmk.client.installation import write
 
     path = directory / "lib" / "bashrc"
-    text = '[ -f ~/.bashrc ] && . ~/.bashrc\nPATH=%s:"$PATH"\nPS1="(slurmk) $PS1"\n' % shlex.quote(str(binaries))
+    share = directory / "share"
+    text = BASHRC.format(
+        binaries=shlex.quote(str(binaries)),
+        manuals=shlex.quote(str(share / "man")),
+        completion=shlex.quote(str(share / "bash-completion" / "completions" / "slurmk")),
+    )
     write(path, os.fsencode(text), 0o644)
     return path
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from grammar.arguments import Argument, Status
+from grammar.option_meanings import VALUES, meaning_of
 from grammar.options import SubmissionOption, options_of
 
 USAGE: dict[str, str] = {
@@ -21,17 +22,18 @@ def usage_text(command: str) -> str:
 def help_text(command: str) -> str:
     """Every option that is not hidden, and what slurmk does with those it does not act on."""
     lines = [f"Usage: {USAGE[command]}", ""]
-    lines += [_line(row) for row in options_of(command) if not row.hidden]
+    lines += [_line(command, row) for row in options_of(command) if not row.hidden]
     lines += ["", "Options mean what they mean in Slurm; those marked are taken but have no effect, or are refused."]
     return "\n".join(lines) + "\n"
 
 
-def _line(row: SubmissionOption) -> str:
+def _line(command: str, row: SubmissionOption) -> str:
     short = f"-{row.short}, " if row.short else "    "
-    left = f"  {short}--{row.name}{_MARKS[row.argument]}"
-    if row.status is Status.HONOURED:
-        return left
-    return f"{left:<42} {'no effect' if row.status is Status.ACCEPTED else 'refused'}: {row.note}"
+    left = f"  {short}--{row.name}{_MARKS[row.argument].replace('VALUE', VALUES.get(row.name, 'VALUE'))}"
+    text = meaning_of(command, row.name)
+    if row.status is not Status.HONOURED:
+        text = f"{text} ({'no effect' if row.status is Status.ACCEPTED else 'refused'}: {row.note})"
+    return f"{left:<42} {text}"
 
 
 def completions(command: str, prefix: str) -> str:
