@@ -77,7 +77,8 @@ class Planning:
     async def _serve(self) -> None:
         while True:
             try:
-                await asyncio.wait_for(self._woken.wait(), REGULAR)
+                async with asyncio.timeout(REGULAR):  # wait_for of Python 3.11 may lose a cancellation
+                    await self._woken.wait()
             except TimeoutError:
                 self._full_wanted.set()
                 continue
