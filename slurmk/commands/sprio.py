@@ -97,10 +97,18 @@ def _share(heading: str, attribute: str, weight: str) -> Field:
     )
 
 
+def _tres(parts: Iterable[tuple[str, float]], form: str) -> str:
+    return ",".join(f"{name}={value:{form}}" for name, value in parts if value)
+
+
+def _tres_weights(site: Site) -> str:
+    return site.parameters.get("PriorityWeightTRES") or "(null)"
+
+
 FIELDS: Mapping[str, Field] = {
     "a": _share("AGE", "age", "age"),
     "A": _part("AGE", "age", "age"),
-    "b": Field("ASSOC", lambda row: f"{0:.7f}", _weight("assoc")),
+    "b": _share("ASSOC", "association", "assoc"),
     "B": _part("ASSOC", "association", "assoc"),
     "c": Field("CLUSTER", lambda row: "(null)"),
     "f": _share("FAIRSHARE", "fair_share", "fairshare"),
@@ -118,8 +126,8 @@ FIELDS: Mapping[str, Field] = {
     "r": Field("PARTITION", lambda row: row.partition, key=lambda row: row.partition),
     "s": Field("SLUID", lambda row: row.job.sluid),
     "S": Field("SITE", lambda row: str(row.factors.site), lambda site: "1", lambda row: row.factors.site),
-    "t": Field("TRES", lambda row: "", lambda site: "(null)"),
-    "T": Field("TRES", lambda row: "", lambda site: "(null)"),
+    "t": Field("TRES", lambda row: _tres(row.factors.shares.tres, ".7f"), _tres_weights),
+    "T": Field("TRES", lambda row: _tres(row.factors.tres, ".2f"), _tres_weights),
     "u": Field("USER", lambda row: row.job.credentials.user_name, key=lambda row: row.job.credentials.user_name),
     "y": Field("PRIORITY", lambda row: f"{row.factors.exact / LARGEST:.14f}", key=lambda row: row.factors.exact),
     "Y": Field("PRIORITY", lambda row: str(row.job.priority), key=lambda row: row.job.priority),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from slurmk.core import tres_priority
 from slurmk.core.demands import demand_in, least_cpus
 from slurmk.core.state import State, Turn
 from slurmk.model.job import Job
@@ -37,6 +38,7 @@ class Directory:
     means that accounts are not checked. ``qos`` are the priorities of the QOS there are,
     ``preemption`` what some of them say of it. ``fair_share`` are factors
     between 0 and 1 by (user, account); who is not in it has ``other_fair_share``, the factor of one who has used nothing.
+    ``association`` are factors between 0 and 1 in the same way, of the associations' own priorities; 0 for who is not in it.
     """
 
     groups: Mapping[str, int] = field(default_factory=dict)
@@ -45,6 +47,7 @@ class Directory:
     preemption: Mapping[str, QosPreemption] = field(default_factory=dict)
     fair_share: Mapping[tuple[str, str], float] = field(default_factory=dict)
     other_fair_share: float = 1.0
+    association: Mapping[tuple[str, str], float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,8 @@ class Shares:
     job_size: float = 0.0
     partition: float = 0.0
     qos: float = 0.0
+    association: float = 0.0
+    tres: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +75,7 @@ class Factors:
     qos: int
     site: int = 0
     association: int = 0
+    tres: tuple[tuple[str, float], ...] = ()  # by name
     nice: int = 0
     shares: Shares = Shares()
     exact: float = 0.0
@@ -113,15 +119,19 @@ def factors(state: State, directory: Directory, job: Job, now: int, nodes: int, 
         job_size=_size(state, nodes, cpus),
         partition=_partition(state, job),
         qos=_qos(directory, job),
+        association=directory.association.get((user, account), 0.0),
+        tres=tres_priority.shares_of(state, job),
     )
     weighted = {field: weights.get(weight, 0) * getattr(shares, field) for field, weight in WEIGHTS.items()}
+    tres = tres_priority.weighted(state, shares.tres)
     site, nice = job.request.site_factor or 0, job.request.nice or 0
     return Factors(
         **{field: round(value) for field, value in weighted.items()},
         site=site,
+        tres=tres,
         nice=nice,
         shares=shares,
-        exact=sum(weighted.values()) + site - nice,
+        exact=sum(weighted.values()) + sum(value for _, value in tres) + site - nice,
     )
 
 
@@ -131,6 +141,7 @@ WEIGHTS: Mapping[str, str] = {
     "job_size": "job_size",
     "partition": "partition",
     "qos": "qos",
+    "association": "assoc",
 }
 """A factor to its weight's name in ``Site.priority_weights``."""
 

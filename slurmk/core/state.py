@@ -115,6 +115,7 @@ class State:
         self.total_cpus = 0
         self.largest_partition_factor = 1
         self.quotas: tuple[Quota, ...] = ()
+        self.partition_tres: dict[str, dict[str, int]] = {}  # of all nodes of a partition, as they are now
         self.gave_way: dict[int, int] = {}  # jobs that give way, and the job each does it for
         self.parked: set[int] = set()  # jobs that are suspended for others
         self.reservations: dict[str, Reservation] = {}
@@ -142,6 +143,7 @@ class State:
         kinds = {gres.name for node in self.nodes.values() for gres in node.gres}
         self.gres_kinds = frozenset(kinds.union(self.site.gres_types))
         self.verdicts.clear()
+        self.partition_tres.clear()
         self.waiting.clear()
 
     # ---------------------------------------------------------------- jobs

@@ -19,6 +19,7 @@ from grammar.times import format_elapsed, parse_duration, parse_duration_seconds
 from slurmk.model.node import GresCapacity, Node, Partition
 from slurmk.model.site import Site, Switch
 from slurmk.model.states import INFINITE, NodeFlag, NodeState
+from slurmk.model.topology import Topology, read_topology
 
 NODE_STATES: dict[str, tuple[NodeState, NodeFlag]] = {
     "CLOUD": (NodeState.IDLE, NodeFlag.CLOUD),
@@ -152,14 +153,16 @@ def load_site(read: Reader, directory: str, *, nodes_required: bool = True) -> S
     if not nodes and nodes_required:
         raise GrammarError(f"{configuration.file}: NodeName: there is no node")
     ordered = {name: nodes[name] for name in in_order(nodes)}
-    topology = _text(configuration, "TopologyPlugin", "topology/flat")
+    topology = _topology(read, directory, ordered, _text(configuration, "TopologyPlugin", "topology/flat"))
     site = _settled(configuration)
     return replace(
         site,
         parameters={**site.parameters, "SLURM_CONF": configuration.file},
         nodes=tuple(ordered.values()),
         partitions=tuple(_partitions(configuration, ordered)),
-        switches=_switches(read, directory, ordered) if topology == "topology/tree" else (),
+        switches=topology.switches,
+        blocks=topology.blocks,
+        block_sizes=topology.block_sizes,
         unused_keys=_unused(configuration),
         constrain_memory=_constrains_memory(read(posixpath.join(directory, "cgroup.conf"))),
     )
@@ -706,10 +709,16 @@ def _sharing(record: Record) -> tuple[str, bool]:
 # ------------------------------------------------------------------------------------------------ topology
 
 
+def _topology(read: Reader, directory: str, nodes: Mapping[str, Node], plugin: str) -> Topology:
+    """As topology.yaml has it; without that file, for topology/tree, as topology.conf has it."""
+    path = posixpath.join(directory, "topology.yaml")
+    text = read(path)
+    if text is not None:
+        return read_topology(text, path, tuple(nodes))
+    return Topology(_switches(read, directory, nodes)) if plugin == "topology/tree" else Topology()
+
+
 def _switches(read: Reader, directory: str, nodes: Mapping[str, Node]) -> tuple[Switch, ...]:
-    newer = posixpath.join(directory, "topology.yaml")
-    if read(newer) is not None:
-        raise GrammarError(f"{newer}: topology.yaml is not supported; describe the switches in topology.conf")
     records = read_topology_conf(read, posixpath.join(directory, "topology.conf"))
     switches: dict[str, Switch] = {}
     for record in records:

@@ -19,6 +19,14 @@ class Switch:
 
 
 @dataclass(frozen=True, slots=True)
+class Block:
+    """A block of nodes near each other (topology.yaml(5))."""
+
+    name: str
+    nodes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Site:
     """One cluster's configuration.
 
@@ -30,6 +38,8 @@ class Site:
     nodes: tuple[Node, ...]
     partitions: tuple[Partition, ...]
     switches: tuple[Switch, ...] = ()
+    blocks: tuple[Block, ...] = ()
+    block_sizes: tuple[int, ...] = ()  # nodes of a block, and of groups of blocks
     licenses: Mapping[str, int] = field(default_factory=dict)
     parameters: Mapping[str, str] = field(default_factory=dict)
     unused_keys: tuple[str, ...] = ()  # configured, accepted, not acted on

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from operator import is_
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from slurmk.model.requested import gres_nodes
 from slurmk.model.reservation import Reservation, ReservationFlag
 from slurmk.model.site import Site
 from slurmk.model.states import INFINITE, NO_VALUE, JobFlag, NodeFlag, NodeState, Reason
+from slurmk.planner.attention import bounds_of
 from slurmk.planner.preemption import parked
 from slurmk.planner.reserved import kept_licenses
 from slurmk.planner.snapshot import (
@@ -41,6 +42,9 @@ from slurmk.planner.snapshot import (
 )
 
 T = TypeVar("T")
+
+SPARE_GRES = "slurmk_spare_gres"
+"""The SchedulerParameters word that keeps jobs without GRES off nodes with GRES while others are free."""
 
 YEAR = 365 * 86400
 """Seconds that stand for "no time limit"."""
@@ -81,6 +85,8 @@ class SnapshotCache:
     partition_values: list[Partition] = field(default_factory=list)
     partition_rows: tuple[PartitionRow, ...] = ()
     rows: dict[int, tuple[Job, PendingRow]] = field(default_factory=dict)
+    waitings: list[Waiting] = field(default_factory=list)  # of the last snapshot: what the keys of waiting_rows mean
+    waiting_rows: dict[int, PendingRow] = field(default_factory=dict)  # by the identity of the value it was made from
     demands: dict[Demand, Demand] = field(default_factory=dict)
     running: dict[int, tuple[Job, RunningRow]] = field(default_factory=dict)
 
@@ -124,13 +130,17 @@ def build_snapshot(
         reservations=reservations,
         overrun=overrun,
         preemption=preemption,
+        bounds=bounds_of(options),
         licenses=kept_licenses(site.licenses, reservations),
         quotas=quotas,
         switches=site.switches,
+        blocks=site.blocks,
+        block_sizes=site.block_sizes,
         window=_number(options.get("bf_window"), 0) * 60,
         depth=_number(options.get("bf_max_job_test"), 0),
         pack_nodes=site.pack_nodes,
         least_loaded=site.least_loaded,
+        spare_gres=SPARE_GRES in options,
         by_promises=by_promises,
         longest_wait=longest_wait if by_promises else 0,
     )
@@ -154,6 +164,7 @@ def _refresh(cache: SnapshotCache, site: Site, nodes: Mapping[str, Node], partit
         cache.partition_values = partition_values
     if new_partitions or cache.site is not site:
         cache.rows, cache.demands, cache.site = {}, {}, site
+        cache.waitings, cache.waiting_rows = [], {}
 
 
 # ------------------------------------------------------------------------------------------------------- nodes
@@ -317,6 +328,7 @@ def partition_row(partition: Partition, table: NodeTable) -> PartitionRow:
         oversubscribe=0 if mode == "EXCLUSIVE" else int(shared or 4) if mode in ("YES", "FORCE") else 1,
         exclusive_user=partition.exclusive_user,
         maximum_cpus_per_node=_limit(partition.maximum_cpus_per_node),
+        maximum_cpus_per_socket=_limit(partition.maximum_cpus_per_socket),
         least_loaded=partition.lln,
         forced_sharing=mode == "FORCE",
         queues=partition.state in ("UP", "DOWN"),
@@ -383,37 +395,53 @@ def _pending_rows(
     cache: SnapshotCache,
     outlooks: Mapping[int, Outlook],
 ) -> tuple[PendingRow, ...]:
-    old, new = cache.rows, {}
-    rows: list[PendingRow] = []
-    for waiting in pending:
-        job = waiting.job
-        known = old.get(job.job_id)
-        row = known[1] if known is not None and known[0] is job else pending_row(job, partitions, site, cache)
-        startable = row.count if waiting.startable is None else min(row.count, waiting.startable)
-        known_of = (row.startable, row.held_reason, row.component_of, row.reservations, row.reservation_optional)
-        now_of = (
-            startable,
-            waiting.held_reason,
-            waiting.component_of,
-            waiting.reservations,
-            waiting.reservation_optional,
+    """One for each that waits. Nearly all are the same values as at the last snapshot, whose rows are found without a look at
+    each: a long queue is gone through before every answer to a submission."""
+    waitings = list(pending)
+    keys = list(map(id, waitings))
+    rows = list(map(cache.waiting_rows.get, keys))
+    if None in rows:
+        for position in [position for position, row in enumerate(rows) if row is None]:
+            rows[position] = _row_of(waitings[position], partitions, site, cache)
+    complete = cast("list[PendingRow]", rows)
+    if outlooks:
+        complete = [_with_told(row, outlooks.get(row.job_id)) for row in complete]
+    cache.waitings, cache.waiting_rows = waitings, dict(zip(keys, complete, strict=True))
+    if len(cache.rows) > 2 * len(waitings) + 1000:
+        cache.rows = {row.job_id: cache.rows[row.job_id] for row in complete}
+    return tuple(complete)
+
+
+def _row_of(waiting: Waiting, partitions: Mapping[str, Partition], site: Site, cache: SnapshotCache) -> PendingRow:
+    job = waiting.job
+    known = cache.rows.get(job.job_id)
+    row = known[1] if known is not None and known[0] is job else pending_row(job, partitions, site, cache)
+    startable = row.count if waiting.startable is None else min(row.count, waiting.startable)
+    known_of = (row.startable, row.held_reason, row.component_of, row.reservations, row.reservation_optional)
+    now_of = (
+        startable,
+        waiting.held_reason,
+        waiting.component_of,
+        waiting.reservations,
+        waiting.reservation_optional,
+    )
+    if known_of != now_of:
+        row = replace(
+            row,
+            startable=startable,
+            held_reason=waiting.held_reason,
+            component_of=waiting.component_of,
+            reservations=waiting.reservations,
+            reservation_optional=waiting.reservation_optional,
         )
-        if known_of != now_of:
-            row = replace(
-                row,
-                startable=startable,
-                held_reason=waiting.held_reason,
-                component_of=waiting.component_of,
-                reservations=waiting.reservations,
-                reservation_optional=waiting.reservation_optional,
-            )
-        told = outlooks.get(job.job_id)
-        if told is not None and (row.planned, row.promised) != (told.start_time, told.promised):
-            row = replace(row, planned=told.start_time, promised=told.promised)
-        new[job.job_id] = (job, row)
-        rows.append(row)
-    cache.rows = new
-    return tuple(rows)
+    cache.rows[job.job_id] = job, row
+    return row
+
+
+def _with_told(row: PendingRow, told: Outlook | None) -> PendingRow:
+    if told is None or (row.planned, row.promised) == (told.start_time, told.promised):
+        return row
+    return replace(row, planned=told.start_time, promised=told.promised)
 
 
 def pending_row(job: Job, partitions: Mapping[str, Partition], site: Site, cache: SnapshotCache | None = None) -> PendingRow:
@@ -520,6 +548,8 @@ def demand_of(request: JobRequest, partition: Partition, site: Site, *, user_id:
         use_minimum_nodes=request.use_min_nodes or _most_from_tasks(request),
         switches=request.required_switches or None,
         switch_wait=request.wait_for_switch or 0,
+        segment=request.segment_size or 0,
+        spread_segments=request.spread_segments,
         threads_per_core=request.threads_per_core or None,
         sockets_per_node=request.sockets_per_node or None,
         cores_per_socket=request.cores_per_socket or None,

@@ -100,7 +100,7 @@ class CompiledProfile(Profile):
     def starts(self, need: Requirement, first: int, end: int, duration: int) -> Iterator[tuple[int, int, Bits]]:
         levels = self.idle[need.pool] if need.whole else self.cpus[need.pool]
         wanted = need.needed_nodes if need.whole else need.needed_cpus
-        tasks = 0 if need.whole or need.demand.overcommit else need.tasks
+        tasks = 0 if need.whole or need.demand.overcommit or need.shared_row is not None else need.tasks
         table = self.used if need.whole else self.taken
         while first < end:
             first, last = next_start(

@@ -15,6 +15,7 @@ import numpy as np
 
 from slurmk.model.job import Allocation
 from slurmk.model.states import Reason
+from slurmk.planner.attention import Attention
 from slurmk.planner.bounds import Bounds
 from slurmk.planner.placement import Placement, Placer
 from slurmk.planner.preemption import make_room
@@ -36,13 +37,6 @@ from slurmk.planner.snapshot import (
     Snapshot,
     Start,
 )
-
-ARRAY_RESERVATIONS = 20
-"""Elements of one array that are promised a start beside those that start now (bf_max_job_array_resv)."""
-
-SWITCH_WAIT = 300
-"""Seconds a job waits for ``--switches`` when it names no time (max_switch_wait)."""
-
 
 COMPILED_FROM = 500
 """Pending records from which on the compiled profile is used."""
@@ -172,6 +166,12 @@ class Forecast:
             amounts[index] = amounts[CPUS]
         if resources.jobs is not None:
             amounts[resources.jobs] = 1
+        partition = self.partitions.get(row.allocation.partition)
+        shared_row = None if partition is None else self.compiler.shared_row(partition, row.oversubscribe, False)
+        if shared_row is not None:
+            amounts[shared_row], amounts[CPUS] = amounts[CPUS].copy(), 0
+        elif resources.ordinary is not None:
+            amounts[resources.ordinary] = 1
         for user, index in resources.others.items():
             amounts[index if user != row.user_id else resources.owners[user]] = int(
                 user != row.user_id or row.share_user == user
@@ -215,10 +215,33 @@ class Forecast:
 
     def book_all(self, rows: Iterable[PendingRow]) -> None:
         """Give each record, in the order given, its start or its reason."""
+        attention = Attention(self.snapshot.bounds, self.now)
         for row in rows:
-            self.decide(row)
+            if not attention.looks_at(row, len(self.starts)):
+                self._pass_over(row)
+                continue
+            if row.held_reason is Reason.NONE and not row.component_of and not attention.reserves(row):
+                self._only_start(row)
+            else:
+                self.decide(row)
+            if row.job_id in self.promised:
+                attention.note(row)
             if self.snapshot.preemption is not None and row.job_id in self.outlooks:
                 make_room(self, row)
+
+    def _pass_over(self, row: PendingRow) -> None:
+        """The record is not looked at in this plan."""
+        self.rows[row.job_id] = row
+        reason = Reason.PRIORITY if row.held_reason is Reason.NONE else row.held_reason
+        self.outlooks[row.job_id] = Outlook(reason, partition=row.partitions[0] if row.partitions else "")
+
+    def _only_start(self, row: PendingRow) -> None:
+        """Start of the record what can start now, and promise the rest nothing."""
+        self.rows[row.job_id] = row
+        needs, refusal = self.needs(row)
+        left = self.start_some(row) if needs else row
+        if left is not None:
+            self.outlooks[row.job_id] = self._outlook(left, needs, None) if needs else refusal
 
     def decide(self, row: PendingRow) -> None:
         """Book one record: what of it can start now is started, the rest is promised a start or told a reason."""
@@ -237,7 +260,7 @@ class Forecast:
         promised = self.promised.pop(row.job_id, [])
         first = promised[0] if promised else None
         for _ in range(min(row.startable, row.count) - len(promised)):
-            booking = self.find(row, needs) if len(promised) < ARRAY_RESERVATIONS else None
+            booking = self.find(row, needs) if len(promised) < self.snapshot.bounds.array_reservations else None
             if booking is None:
                 break
             if booking.start <= self.now:
@@ -521,7 +544,7 @@ class Forecast:
         if need.whole:
             tasks = need.static_tasks[nodes]
         else:
-            free = profile.least_free(first, last, nodes)
+            free = self.compiler.seen_by(need, profile.least_free(first, last, nodes))
             tasks = self.compiler.tasks_on(need, free, nodes)
             usable = tasks.nonzero()[0]
             if len(usable) < need.minimum_nodes:
@@ -573,7 +596,7 @@ class Forecast:
         wanted = need.demand.switches
         if not wanted or not self.placer.topology.levels:
             return True
-        if start >= row.submit_time + (need.demand.switch_wait or SWITCH_WAIT):
+        if start >= row.submit_time + (need.demand.switch_wait or self.snapshot.bounds.switch_wait):
             return True
         return len(np.unique(self.placer.topology.leaves(placement.nodes))) <= wanted
 
@@ -624,12 +647,13 @@ class Forecast:
 
     def may_fit_now(self, booking: Booking, index: int) -> bool:
         """Whether enough is free at this moment, which is segment ``index``; not whether it stays so long enough."""
-        need = booking.need
-        if (self.profile.licenses[:, index] < booking.counted).any():
-            return False
+        need, profile = booking.need, self.profile
         if need.whole:
-            return bool(self.profile.idle[need.pool, index] >= need.needed_nodes)
-        return bool(self.profile.cpus[need.pool, index] >= need.needed_cpus)
+            if profile.idle[need.pool, index] < need.needed_nodes:
+                return False
+        elif profile.cpus[need.pool, index] < need.needed_cpus:
+            return False
+        return not (len(booking.counted) and (profile.licenses[:, index] < booking.counted).any())
 
     def fits_now(self, row: PendingRow) -> bool:
         """Whether the record could start now beside everything that is booked."""
@@ -744,5 +768,5 @@ def _reservations(row: PendingRow) -> tuple[str, ...]:
 def _is_possible(need: Requirement, compiler: Compiler, placer: Placer) -> bool:
     nodes = rows_of(need.bits)
     tasks = need.static_tasks[nodes]
-    free = None if need.whole else compiler.resources.capacity[:, nodes]
+    free = None if need.whole else compiler.seen_by(need, compiler.resources.capacity[:, nodes])
     return need.feasible and placer.place(need, nodes, tasks, free) is not None

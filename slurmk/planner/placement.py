@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from slurmk.planner.blocks import Blocks
 from slurmk.planner.profile import Counts
 from slurmk.planner.requirement import CPUS, MEMORY, PLENTY, Compiler, Requirement, total
 from slurmk.planner.snapshot import IntArray, NodeTable, Snapshot
@@ -77,9 +78,15 @@ class Placer:
         self.compiler = compiler
         self.capacity = compiler.resources.capacity
         self.topology = Topology(snapshot)
-        self.one_weight = len(np.unique(self.table.weight)) <= 1
+        self.blocks = Blocks(snapshot.blocks, snapshot.block_sizes, compiler.position) if snapshot.blocks else None
+        self.weight = self.table.weight
+        self.sparing = self.weight  # for jobs without GRES, where nodes with GRES are kept for others
+        if snapshot.spare_gres and self.table.gres.size:
+            self.weight = 2 * self.weight
+            self.sparing = self.weight + (self.table.gres > 0).any(axis=1)
+        self.one_weight = len(np.unique(self.sparing)) <= 1
         self.one_thread = bool((self.table.threads_per_core == 1).all())
-        self.simple = self.one_weight and not self.topology.levels and not snapshot.least_loaded
+        self.simple = self.one_weight and not self.topology.levels and not snapshot.blocks and not snapshot.least_loaded
         self.least_loaded = snapshot.least_loaded
 
     def place(self, need: Requirement, nodes: IntArray, tasks: IntArray, free: Counts | None) -> Placement | None:
@@ -89,6 +96,10 @@ class Placer:
             return None
         if free is None and self.simple and need.simple:
             return self._idle_runs(need, nodes)
+        if self.blocks is not None and not (need.demand.contiguous or len(need.required) or need.choice.groups):
+            order = self._in_blocks(need, nodes, tasks, self.blocks)
+            chosen = self._enough(need, order, tasks, free, nodes)
+            return None if chosen is None else self._placed(need, nodes, tasks, free, chosen)
         order = self._order(need, nodes, tasks)
         chosen = self._enough(need, order, tasks, free, nodes)
         if chosen is None and len(order) < len(nodes):
@@ -97,8 +108,9 @@ class Placer:
         if chosen is None and need.maximum_nodes < len(nodes) and not need.demand.contiguous and not len(need.required):
             order = np.argsort(-tasks, kind="stable")
             chosen = self._enough(need, order, tasks, free, nodes)
-        if chosen is None:
-            return None
+        return None if chosen is None else self._placed(need, nodes, tasks, free, chosen)
+
+    def _placed(self, need: Requirement, nodes: IntArray, tasks: IntArray, free: Counts | None, chosen: IntArray) -> Placement:
         given = self._distribute(need, tasks[chosen])
         if free is None:
             sort = np.argsort(nodes[chosen], kind="stable")
@@ -157,7 +169,7 @@ class Placer:
         left[first] = False
         rest = np.flatnonzero(left)
         if anywhere or self._lln(need):
-            key = self.table.weight[nodes[rest]]
+            key = self._weights(need)[nodes[rest]]
             free_first = -tasks[rest] if self._lln(need) else key
             return np.concatenate((first, rest[np.lexsort((rest, free_first, key))]))
         nodes_left = max(self._wanted(need, len(nodes)) - len(first), 0)
@@ -168,6 +180,17 @@ class Placer:
         rest = self._below_switch(nodes, tasks, rest, nodes_left, tasks_left)
         rest = self._leaves(nodes, tasks, rest, nodes_left, tasks_left)
         return np.concatenate((first, rest)) if len(first) else rest
+
+    def _in_blocks(self, need: Requirement, nodes: IntArray, tasks: IntArray, blocks: Blocks) -> IntArray:
+        """Positions of nodes in segments of one block each; more of them while those chosen hold too few tasks."""
+        for count in range(self._wanted(need, len(nodes)), min(need.maximum_nodes, len(nodes)) + 1):
+            segment = blocks.segment_of(need.demand.segment, count)
+            chosen = blocks.choose(nodes, count, segment, spread=need.demand.spread_segments)
+            if not len(chosen):
+                break
+            if int(tasks[chosen].sum()) >= need.tasks:
+                return chosen
+        return np.zeros(0, dtype=np.int64)
 
     def _lln(self, need: Requirement) -> bool:
         return self.least_loaded or need.partition.least_loaded
@@ -197,14 +220,19 @@ class Placer:
         """The nodes of least weight that suffice."""
         if self.one_weight:
             return rest
-        weights = self.table.weight[nodes[rest]]
+        table = self._weights(need)
+        weights = table[nodes[rest]]
         for weight in np.unique(weights):
             light = rest[weights <= weight]
             if len(light) >= nodes_left and int(tasks[light].sum()) >= tasks_left and not need.job_gres:
-                lightest: IntArray = light[np.argsort(self.table.weight[nodes[light]], kind="stable")]
+                lightest: IntArray = light[np.argsort(table[nodes[light]], kind="stable")]
                 return lightest
         by_weight: IntArray = rest[np.argsort(weights, kind="stable")]
         return by_weight
+
+    def _weights(self, need: Requirement) -> IntArray:
+        """Weight of each node to this job."""
+        return self.weight if need.node_gres or need.task_gres or need.job_gres else self.sparing
 
     def _below_switch(self, nodes: IntArray, tasks: IntArray, rest: IntArray, nodes_left: int, tasks_left: int) -> IntArray:
         """Those below the lowest switch with enough of them; the smallest such switch."""
@@ -347,6 +375,8 @@ class Placer:
             amounts[row] = amounts[CPUS]
         for row in need.takes_one:
             amounts[row] = 1
+        if need.shared_row is not None:
+            amounts[need.shared_row], amounts[CPUS] = amounts[CPUS].copy(), 0
         return Placement(nodes, tasks, amounts)
 
     def _whole_cores(self, need: Requirement, nodes: IntArray, cpus: IntArray) -> IntArray:

@@ -138,7 +138,7 @@ class Profile:
         bits = self.open_through(firsts, lasts, idle=need.whole)
         bits &= need.bits
         some = (np.bitwise_count(bits).sum(axis=1, dtype=np.int64) >= need.needed_nodes).nonzero()[0]
-        if len(some) > 1 and not need.whole and not need.demand.overcommit:
+        if len(some) > 1 and not need.whole and not need.demand.overcommit and need.shared_row is None:
             some = some[self._enough_cpus(need, firsts[some], lasts[some], bits[some])]
         for position in some.tolist():
             yield int(firsts[position]), int(lasts[position]), bits[position]

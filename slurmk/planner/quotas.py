@@ -111,7 +111,8 @@ class QuotaBook:
     def _weights(self, quota: Quota, limit: QuotaLimit, partition: str) -> list[int]:
         weights = [0] * (len(self.capacity) + 2)
         if limit.resource == "cpu":
-            weights[CPUS] = quota.milli_per_cpu(partition)
+            for row in (CPUS, *self.resources.shared.values()):
+                weights[row] = quota.milli_per_cpu(partition)
         elif limit.resource == "mem":
             weights[MEMORY] = 1
         elif limit.resource == "node":

@@ -35,6 +35,8 @@ class Resources:
     jobs: int | None = None  # row of how many jobs a node may have at once
     left: dict[str, int] = field(default_factory=dict)  # reservation of cores -> row of what others may have
     kept: dict[str, int] = field(default_factory=dict)  # the same -> row of what its own jobs may have
+    shared: dict[str, int] = field(default_factory=dict)  # partition -> row of CPUs that its jobs share, each several times
+    ordinary: int | None = None  # row that jobs use which share no CPUs
 
 
 def resources_of(snapshot: Snapshot) -> Resources:
@@ -66,9 +68,9 @@ def resources_of(snapshot: Snapshot) -> Resources:
         gres[kind] = tuple(serving)
     partition_cpus = {}
     for partition in snapshot.partitions:
-        if partition.maximum_cpus_per_node is not None:
+        if partition.maximum_cpus_per_node is not None or partition.maximum_cpus_per_socket is not None:
             partition_cpus[partition.name] = len(rows)
-            rows.append(np.full(len(nodes.names), partition.maximum_cpus_per_node))
+            rows.append(_most_cpus(partition, nodes.sockets))
     jobs = None
     if nodes.maximum_jobs is not None:
         jobs = len(rows)
@@ -82,7 +84,36 @@ def resources_of(snapshot: Snapshot) -> Resources:
     for name, parts in Reserved(snapshot).parts.items():
         left[name], kept[name] = len(rows), len(rows) + 1
         rows += [np.full(len(nodes.names), PLENTY), parts]
-    return Resources(np.array(rows, dtype=np.int32), gres, gres_names, partition_cpus, others, owners, jobs, left, kept)
+    shared = {}
+    for partition in snapshot.partitions:
+        if _is_shared(partition, snapshot):
+            shared[partition.name] = len(rows)
+            rows.append(cpus * partition.oversubscribe)
+    ordinary = len(rows) if shared else None
+    if shared:
+        rows.append(np.full(len(nodes.names), PLENTY))
+    capacity = np.array(rows, dtype=np.int32)
+    return Resources(capacity, gres, gres_names, partition_cpus, others, owners, jobs, left, kept, shared, ordinary)
+
+
+def shares_cpus(partition: PartitionRow, *, wanted: bool, whole: bool = False) -> bool:
+    """Whether a job's CPUs are given to several jobs of its partition: OverSubscribe=FORCE, or YES and asked for."""
+    return partition.oversubscribe > 1 and not whole and (partition.forced_sharing or wanted)
+
+
+def _is_shared(partition: PartitionRow, snapshot: Snapshot) -> bool:
+    if partition.oversubscribe <= 1 or partition.forced_sharing:
+        return partition.oversubscribe > 1
+    waiting = any(row.demand.oversubscribe and partition.name in row.partitions for row in snapshot.pending)
+    return waiting or any(row.oversubscribe and row.allocation.partition == partition.name for row in snapshot.running)
+
+
+def _most_cpus(partition: PartitionRow, sockets: IntArray) -> IntArray:
+    """CPUs of each node that the partition's jobs may have together (MaxCPUsPerNode, MaxCPUsPerSocket)."""
+    most = np.full(len(sockets), PLENTY if partition.maximum_cpus_per_node is None else partition.maximum_cpus_per_node)
+    if partition.maximum_cpus_per_socket is not None:
+        most = np.minimum(most, sockets * partition.maximum_cpus_per_socket)
+    return most
 
 
 def without_others(snapshot: Snapshot) -> Snapshot | None:
@@ -142,6 +173,7 @@ class Requirement:
     takes_one: tuple[int, ...] = ()
     cpu_rows: tuple[int, ...] = ()  # rules that its CPUs count for too
     reservation: str = ""
+    shared_row: int | None = None  # the CPUs that it shares, in place of CPUs of its own
     feasible: bool = True
     minimum_cpus_per_node: int = 0
     cpus_per_task: int = 1
@@ -203,6 +235,8 @@ class Compiler:
             for column in self.license_columns(name, reservation):
                 licenses[column] += amount
         untouched, takes = self._rules(demand, user)
+        shared_row = self.shared_row(partition, demand.oversubscribe, whole)
+        untouched, takes = self._apart(shared_row, untouched, takes)
         requirement = Requirement(
             demand=demand,
             partition=partition,
@@ -227,13 +261,15 @@ class Compiler:
             takes_one=takes,
             cpu_rows=self.cpu_rows(partition.name, reservation),
             reservation=reservation,
+            shared_row=shared_row,
             minimum_cpus_per_node=demand.minimum_cpus_per_node,
             cpus_per_task=self._cpus_per_task(demand),
             cpus_by_gres=self._gres(demand.cpus_per_gres),
             memory_by_gres=self._gres(demand.memory_per_gres),
         )
         everywhere = np.arange(len(eligible))
-        requirement.static_tasks = np.where(eligible, self.tasks_on(requirement, resources.capacity, everywhere), 0)
+        capacity = self.seen_by(requirement, resources.capacity)
+        requirement.static_tasks = np.where(eligible, self.tasks_on(requirement, capacity, everywhere), 0)
         requirement.eligible = eligible & nodes.available & (requirement.static_tasks > 0)
         requirement.eligible, requirement.bits = self._shared_mask(requirement.eligible)
         self._sizes(requirement)
@@ -299,6 +335,30 @@ class Compiler:
             takes.append(self.resources.jobs)
         return tuple(untouched), tuple(takes)
 
+    def shared_row(self, partition: PartitionRow, wanted: bool, whole: bool) -> int | None:
+        """The row of the CPUs that such a job shares; None for a job with CPUs of its own."""
+        return self.resources.shared.get(partition.name) if shares_cpus(partition, wanted=wanted, whole=whole) else None
+
+    def _apart(
+        self, shared_row: int | None, untouched: tuple[int, ...], takes: tuple[int, ...]
+    ) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Jobs that share CPUs, and those that do not, are on different nodes."""
+        rows, ordinary = self.resources.shared.values(), self.resources.ordinary
+        if ordinary is None:
+            return untouched, takes
+        apart = tuple(row for row in rows if row != shared_row)
+        if shared_row is None:
+            return (*untouched, *apart), (*takes, ordinary)
+        return (*untouched, *apart, ordinary), takes
+
+    def seen_by(self, requirement: Requirement, free: Counts) -> Counts:
+        """What is free as the job sees it: CPUs that it shares are CPUs like others."""
+        if requirement.shared_row is None:
+            return free
+        seen = free.copy()
+        seen[CPUS] = free[requirement.shared_row]
+        return seen
+
     def _gres(self, wanted: tuple[tuple[str, int], ...]) -> tuple[tuple[tuple[int, ...], int], ...]:
         return tuple((self.resources.gres.get(name, ()), amount) for name, amount in wanted)
 
@@ -336,6 +396,8 @@ class Compiler:
         )
         cpus_each = 0 if demand.overcommit else requirement.cpus_per_task
         requirement.needed_cpus = max(requirement.tasks * cpus_each, demand.minimum_cpus, requirement.minimum_nodes)
+        if requirement.shared_row is not None:
+            requirement.needed_cpus = 0
         if fixed and per_node == requirement.tasks // requirement.minimum_nodes and not len(requirement.required):
             size, scale = requirement.minimum_nodes, ("nodes", per_node)
         elif requirement.minimum_nodes == 1 and requirement.maximum_nodes >= len(requirement.eligible):
@@ -359,6 +421,7 @@ class Compiler:
             demand.memory_per_cpu,
             demand.overcommit,
             requirement.untouched,
+            requirement.shared_row,
             requirement.node_gres,
             requirement.task_gres,
             requirement.job_gres,
@@ -367,6 +430,8 @@ class Compiler:
             demand.licenses,
             demand.contiguous,
             demand.switches,
+            demand.segment,
+            demand.spread_segments,
             demand.required_nodes,
             tuple((mask.tobytes(), count) for mask, count in requirement.choice.groups),
         )

@@ -53,16 +53,19 @@ class Inventory:
         tasks = placement.tasks.tolist()
         amounts = amounts_held(capacity, need, placement.nodes) if placement.amounts is None else placement.amounts
         columns = amounts.T.tolist()
-        shares = tuple(self._share(node, count, column) for node, count, column in zip(nodes, tasks, columns, strict=True))
+        row = CPUS if need.shared_row is None else need.shared_row
+        shares = tuple(self._share(node, count, column, row) for node, count, column in zip(nodes, tasks, columns, strict=True))
         number = self.numbers.get(need.reservation, 0)
         allocation = Allocation(need.partition.name, shares, placement.amounts is None, need.reservation, number)
         self.hold(allocation)
         return allocation
 
-    def _share(self, node: int, tasks: int, amounts: list[int]) -> NodeShare:
+    def _share(self, node: int, tasks: int, amounts: list[int], cpu_row: int) -> NodeShare:
         name = self.table.names[node]
-        cpus = amounts[CPUS]
-        cpu_ids = _lowest(cpus, range(int(self.table.cpus[node])), self.cpus.get(name, set()))
+        cpus, everything = amounts[cpu_row], range(int(self.table.cpus[node]))
+        cpu_ids = _lowest(cpus, everything, self.cpus.get(name, set()))
+        if len(cpu_ids) < cpus and cpu_row != CPUS:  # shared ones, when no others are left
+            cpu_ids += _lowest(cpus - len(cpu_ids), everything, set(cpu_ids))
         gres = tuple(self._gres(node, row, amounts[row]) for row in self.resources.gres_names if amounts[row])
         return NodeShare(name, cpus, amounts[MEMORY], tasks, gres, cpu_ids)
 

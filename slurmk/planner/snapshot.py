@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from slurmk.model.job import Allocation
 from slurmk.model.quotas import Quota
 from slurmk.model.reservation import Reservation
-from slurmk.model.site import Switch
+from slurmk.model.site import Block, Switch
 from slurmk.model.states import Reason
+from slurmk.planner.attention import Bounds
 
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
@@ -66,6 +67,7 @@ class PartitionRow:
     oversubscribe: int = 1  # jobs that may share a CPU; 0 = EXCLUSIVE (whole nodes)
     exclusive_user: bool = False
     maximum_cpus_per_node: int | None = None
+    maximum_cpus_per_socket: int | None = None
     least_loaded: bool = False
     forced_sharing: bool = False  # OverSubscribe=FORCE: jobs share CPUs without asking for it
     queues: bool = True  # takes submissions though no job may start (state DOWN, not INACTIVE or DRAIN)
@@ -106,6 +108,8 @@ class Demand:
     use_minimum_nodes: bool = False
     switches: int | None = None
     switch_wait: int = 0  # seconds
+    segment: int = 0  # nodes of one block; 0: as many as a block has
+    spread_segments: bool = False
     threads_per_core: int | None = None
     sockets_per_node: int | None = None
     cores_per_socket: int | None = None
@@ -199,14 +203,18 @@ class Snapshot:
     running: tuple[RunningRow, ...]
     reservations: tuple[Reservation, ...] = ()
     preemption: Preemption | None = None
+    bounds: Bounds = Bounds()
     overrun: int = 0  # seconds that jobs may go on when their reservation has ended
     licenses: Mapping[str, int] = field(default_factory=dict)  # total; beside them what reservations leave to others
     quotas: tuple[Quota, ...] = ()
     switches: tuple[Switch, ...] = ()
+    blocks: tuple[Block, ...] = ()
+    block_sizes: tuple[int, ...] = ()
     window: int = 0  # seconds ahead that starts are promised for (bf_window); 0 = as far as the queue goes
     depth: int = 0  # pending records looked at (bf_max_job_test); 0 = all
     pack_nodes: bool = False
     least_loaded: bool = False
+    spare_gres: bool = False  # jobs without GRES stay off nodes with GRES while others are free
     by_promises: bool = False  # plan as ``policy`` tells, where priorities say nothing but who came first
     longest_wait: int = 0  # seconds, of the jobs that have started
 

@@ -215,9 +215,12 @@ def test_errors_of_topology_conf(text: str, message: str) -> None:
         load("TopologyPlugin=topology/tree\n", topology_conf=text + "\n")
 
 
-def test_topology_yaml_is_refused_rather_than_passed_over() -> None:
-    with pytest.raises(GrammarError, match=r"topology\.yaml is not supported"):
+def test_topology_yaml_goes_before_topology_conf() -> None:
+    with pytest.raises(GrammarError, match=r"topology\.yaml: topology default needs exactly one of"):
         load("TopologyPlugin=topology/tree\n", topology_yaml="- topology: default\n")
+    tree = "- {topology: t, tree: {switches: [{switch: s, nodes: n1}]}}\n"
+    site = load("TopologyPlugin=topology/tree\n", topology_yaml=tree, topology_conf="SwitchName=a Nodes=zz\n")
+    assert [(switch.name, switch.nodes) for switch in site.switches] == [("s", ("n1",))]
 
 
 def test_missing_files_and_nodes() -> None:

@@ -224,7 +224,7 @@ def test_a_lone_job_starts_as_soon_as_it_may(kept: tuple[Reservation, ...], node
     row = PendingRow(1, demand, ("p",), 10, NOW, minutes * 60, 1000)
     partition = PartitionRow("p", np.arange(NODES), True, 1, None, 0, None)
     licenses = kept_licenses({"l": LICENSES}, kept)
-    snapshot = Snapshot(1, NOW, table(((CPUS, 100, 0),) * NODES), (partition,), (row,), (), kept, 0, licenses)
+    snapshot = Snapshot(1, NOW, table(((CPUS, 100, 0),) * NODES), (partition,), (row,), (), kept, licenses=licenses)
     bookings = booked(forecast(snapshot))
     expected = None
     for minute in range(400):

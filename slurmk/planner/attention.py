@@ -1,0 +1,96 @@
+"""How much of the queue a plan looks at, and who is promised a start: the SchedulerParameters that bound backfill.
+
+Without any the whole queue is looked at and everybody is promised a start. Counts are of records: an array counts once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from slurmk.planner.snapshot import PendingRow
+
+ARRAY_RESERVATIONS = 20
+"""Elements of one array that are promised a start beside those that start now (bf_max_job_array_resv)."""
+
+SWITCH_WAIT = 300
+"""Seconds a job waits for ``--switches`` when it names no time (max_switch_wait)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The bounds, None or 0 where there is none. Times are seconds."""
+
+    per_user: int = 0  # records looked at, of one user (bf_max_job_user)
+    per_partition: int = 0  # of one partition (bf_max_job_part)
+    per_user_in_partition: int = 0  # bf_max_job_user_part
+    per_association: int = 0  # of one user in one account (bf_max_job_assoc)
+    reserved_in_partition: int = 0  # records of a partition that are promised a start (bf_job_part_count_reserve)
+    least_priority: int = 0  # of those that are promised a start (bf_min_prio_reserve)
+    least_age: int = 0  # seconds that they have waited (bf_min_age_reserve)
+    starts: int = 0  # records started by one plan (bf_max_job_start)
+    array_reservations: int = ARRAY_RESERVATIONS
+    switch_wait: int = SWITCH_WAIT
+
+
+_KEYS: Mapping[str, str] = {
+    "bf_max_job_user": "per_user",
+    "bf_max_job_part": "per_partition",
+    "bf_max_job_user_part": "per_user_in_partition",
+    "bf_max_job_assoc": "per_association",
+    "bf_job_part_count_reserve": "reserved_in_partition",
+    "bf_min_prio_reserve": "least_priority",
+    "bf_min_age_reserve": "least_age",
+    "bf_max_job_start": "starts",
+    "bf_max_job_array_resv": "array_reservations",
+    "max_switch_wait": "switch_wait",
+}
+
+
+def bounds_of(options: Mapping[str, str]) -> Bounds:
+    """The bounds that SchedulerParameters name; values that are no numbers are passed over."""
+    return Bounds(**{field: int(options[key]) for key, field in _KEYS.items() if options.get(key, "").isdecimal()})
+
+
+class Attention:
+    """Counts what one plan has looked at so far."""
+
+    def __init__(self, bounds: Bounds, now: int) -> None:
+        self.bounds = bounds
+        self._now = now
+        self._seen: Counter[tuple[object, ...]] = Counter()
+        self._reserved: Counter[str] = Counter()
+
+    def looks_at(self, row: PendingRow, started: int) -> bool:
+        """Whether the record is looked at at all, after so many were started; those that are count."""
+        bounds = self.bounds
+        if bounds.starts and started >= bounds.starts:
+            return False
+        partition = row.partitions[0] if row.partitions else ""
+        counted = (
+            (bounds.per_user, ("user", row.user_id)),
+            (bounds.per_partition, ("partition", partition)),
+            (bounds.per_user_in_partition, ("both", row.user_id, partition)),
+            (bounds.per_association, ("association", row.user_id, row.account)),
+        )
+        if any(limit and self._seen[key] >= limit for limit, key in counted):
+            return False
+        for limit, key in counted:
+            if limit:
+                self._seen[key] += 1
+        return True
+
+    def reserves(self, row: PendingRow) -> bool:
+        """Whether the record is promised a start when it cannot start now."""
+        bounds = self.bounds
+        partition = row.partitions[0] if row.partitions else ""
+        if row.priority < bounds.least_priority or self._now - row.submit_time < bounds.least_age:
+            return False
+        return not bounds.reserved_in_partition or self._reserved[partition] < bounds.reserved_in_partition
+
+    def note(self, row: PendingRow) -> None:
+        """The record was promised a start."""
+        self._reserved[row.partitions[0] if row.partitions else ""] += 1
