@@ -1,7 +1,7 @@
 """The default policy on a whole cluster: no start later than promised, and within that the best order (see ``policy``).
 
-Each record is promised a start when it comes: its earliest one beside everything planned, and a margin. From then on every
-plan keeps the promises. A plan is first attempted by preference: those that have waited long have their start kept free,
+Each record is promised a start when it comes: its earliest one beside everything planned, or a little later. From then on every
+plan keeps the promises. A plan is first attempted by preference: those that go by their arrival have their start kept free,
 others start now if they fit, the rest is booked in the order of promises. Where that makes somebody late, the attempt is made
 anew with that one first. If no attempt succeeds, everybody keeps the start of the last plan, which is never late, and
 what fits beside that starts now.
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from slurmk.model.states import Reason
 from slurmk.planner.forecast import Forecast
-from slurmk.planner.policy import ATTEMPTS, KEPT_FREE, MARGIN, has_waited_long, slowdown
+from slurmk.planner.policy import ATTEMPTS, KEPT_FREE, comes_first, promise, slowdown
 from slurmk.planner.profile import FOREVER
 from slurmk.planner.reaction import offer
 from slurmk.planner.snapshot import PendingRow, Snapshot
@@ -30,7 +30,7 @@ class Queue:
     arrived: Sequence[PendingRow]
     preferred: Sequence[PendingRow]  # of those that may start now
     promised: Sequence[PendingRow]
-    long: frozenset[int]  # which of them have waited long
+    early: frozenset[int]  # which go by their arrival
 
 
 def forecast_by_promises(snapshot: Snapshot, rows: Sequence[PendingRow]) -> Forecast:
@@ -87,41 +87,40 @@ def _keep_all(kept: Forecast, rows: Sequence[PendingRow]) -> None:
 
 def _promise(kept: Forecast, rows: Sequence[PendingRow]) -> None:
     """Promise a start to those that have none yet."""
-    present = _longest_present(rows, kept.now)
+    longest = _longest(kept.snapshot, rows)
     for row in rows:
         bookings = kept.promised.get(row.job_id)
         if row.promised is not None:
             kept.promises[row.job_id] = row.promised
         elif bookings:
-            kept.promises[row.job_id] = bookings[0].start + present // MARGIN
+            kept.promises[row.job_id] = promise(bookings[0].start, kept.now, longest)
             kept.promise_to(row)
         elif row.job_id not in kept.outlooks:
             kept.promises[row.job_id] = kept.now
 
 
-def _longest_present(rows: Sequence[PendingRow], now: int) -> int:
-    return max((wait(row, now) for row in rows if row.held_reason is Reason.NONE), default=0)
+def _longest(snapshot: Snapshot, rows: Sequence[PendingRow]) -> int:
+    """The longest wait that there has been, with those that are not over."""
+    present = (wait(row, snapshot.time) for row in rows if row.held_reason is Reason.NONE)
+    return max(snapshot.longest_wait, max(present, default=0))
 
 
 def _ordered(snapshot: Snapshot, rows: Sequence[PendingRow], promises: dict[int, int]) -> Queue:
     now = snapshot.time
     cpus = int(snapshot.nodes.cpus.mean()) if len(snapshot.nodes.cpus) else 1
-    longest = max(_longest_present(rows, now), snapshot.longest_wait)
-    waits = {row.job_id: wait(row, now) for row in rows}
-    long = frozenset(row.job_id for row in rows if has_waited_long(waits[row.job_id], longest))
-
-    def preference(row: PendingRow) -> tuple[bool, float]:
-        waited = waits[row.job_id]
-        if row.job_id in long:
-            return False, -waited
-        return True, -slowdown(waited, row.time_limit, _size(row, cpus))
-
+    longest = _longest(snapshot, rows)
     ready = [row for row in rows if row.held_reason is Reason.NONE and row.eligible_time <= now and not row.component_of]
+    waits = {row.job_id: wait(row, now) for row in ready}
+    early = frozenset(row.job_id for place, row in enumerate(ready) if comes_first(place, waits[row.job_id], longest))
+
+    def preference(row: PendingRow) -> float:
+        return -FOREVER if row.job_id in early else -slowdown(waits[row.job_id], row.time_limit, _size(row, cpus))
+
     return Queue(
         arrived=rows,
         preferred=sorted(ready, key=preference),
         promised=sorted(rows, key=lambda row: promises.get(row.job_id, FOREVER)),
-        long=long,
+        early=early,
     )
 
 
@@ -146,7 +145,7 @@ def _attempt(snapshot: Snapshot, queue: Queue, first: set[int], promises: dict[i
     for row in queue.preferred:
         if row.job_id in made.rows:
             continue
-        if row.job_id in queue.long and kept < KEPT_FREE:
+        if row.job_id in queue.early and kept < KEPT_FREE:
             made.decide(row)
             kept += row.job_id in made.promised
             continue

@@ -28,7 +28,6 @@ class Jobs(NamedTuple):
     size: IntArray
     run: IntArray
     limit: IntArray
-    user: IntArray
 
 
 class Level(NamedTuple):
@@ -41,15 +40,31 @@ class Level(NamedTuple):
 @compiled
 def segment(level: Level, count: int, time: int) -> int:
     """The segment that ``time`` is in."""
-    return int(np.searchsorted(level.times[:count], time, side="right")) - 1
+    low, high = 0, count
+    while low < high:
+        middle = (low + high) // 2
+        if level.times[middle] <= time:
+            low = middle + 1
+        else:
+            high = middle
+    return low - 1
+
+
+@compiled
+def copy(source: Level, target: Level, count: int) -> None:
+    """Make the first segments of the target those of the source."""
+    for position in range(count):
+        target.times[position] = source.times[position]
+        target.free[position] = source.free[position]
 
 
 @compiled
 def cut(level: Level, count: int, time: int) -> tuple[int, int]:
     """The segment that begins at ``time``, made if there is none, and how many there are then."""
-    index = int(np.searchsorted(level.times[:count], time))
-    if index < count and level.times[index] == time:
+    index = segment(level, count, time)
+    if level.times[index] == time:
         return index, count
+    index += 1
     for position in range(count, index, -1):
         level.times[position] = level.times[position - 1]
         level.free[position] = level.free[position - 1]
@@ -114,7 +129,6 @@ class Replay(NamedTuple):
 WAITING, ACTIVE, ARRIVED, FREE, RUNNING, BOOKED, LONGEST, TOLD = range(8)
 
 
-@compiled
 def begin(jobs: Jobs, procs: int, watched: int) -> Replay:
     """Before the first event."""
     total = len(jobs.submit)
@@ -241,8 +255,7 @@ def plan_head(replay: Replay, now: int, kind: int) -> None:
     jobs, counts, planned = replay.jobs, replay.counts, replay.planned
     queue = replay.queue[: counts[WAITING]]
     level, count = replay.booked, counts[RUNNING]
-    level.times[:count] = replay.running.times[:count]
-    level.free[:count] = replay.running.free[:count]
+    copy(replay.running, level, count)
     position = 0
     while position < len(queue):
         job = queue[position]
@@ -269,13 +282,12 @@ def plan_head(replay: Replay, now: int, kind: int) -> None:
 
 
 @compiled
-def replay_head(jobs: Jobs, procs: int, kind: int, watched: int) -> Replay:
+def replay_head(replay: Replay, kind: int, watched: int) -> None:
     """Replay with FCFS, EASY or EASY-SJBF."""
-    replay = begin(jobs, procs, watched)
     while True:
         now = next_time(replay)
         if now == FOREVER:
-            return replay
+            return
         advance(replay, now)
         replay.counts[BOOKED] = 1
         if watched >= 0 or some_may_start(replay):
@@ -307,14 +319,13 @@ def move_forward(replay: Replay, now: int, job: int, at_once: bool) -> None:
 
 
 @compiled
-def replay_conservative(jobs: Jobs, procs: int, watched: int) -> Replay:
+def replay_conservative(replay: Replay, watched: int) -> None:
     """Replay with conservative backfill: each job has a start booked from its submission on, which moves forward when
     capacity comes back, the earliest job first, and never backward."""
-    replay = begin(jobs, procs, watched)
     while True:
         now = next_time(replay)
         if now == FOREVER:
-            return replay
+            return
         free = replay.counts[FREE]
         before = advance(replay, now)
         if replay.counts[FREE] > free:
@@ -328,7 +339,8 @@ def replay_conservative(jobs: Jobs, procs: int, watched: int) -> Replay:
 # ---------------------------------------------------------------------------------------------- the default policy
 
 slowdown = compiled(policy.slowdown)
-has_waited_long = compiled(policy.has_waited_long)
+comes_first = compiled(policy.comes_first)
+promise = compiled(policy.promise)
 
 
 class Attempt(NamedTuple):
@@ -337,13 +349,12 @@ class Attempt(NamedTuple):
     planned: IntArray  # by job; FOREVER: not yet
     first: BoolArray  # by job: comes before all others, since another attempt made it late
     preferred: IntArray  # waiting jobs in the order of preference
-    long: BoolArray  # of those, which have waited long
+    early: BoolArray  # by job: goes by its arrival, and has its earliest start kept free
     promised: IntArray  # waiting jobs in the order of their promises
     keys: FloatArray
     level: Level
 
 
-@compiled
 def begin_attempts(jobs: Jobs) -> Attempt:
     """Room for attempts."""
     total = len(jobs.submit)
@@ -364,19 +375,19 @@ def order(replay: Replay, attempt: Attempt, now: int) -> None:
     """Lay down who comes before whom."""
     jobs = replay.jobs
     queue = replay.queue[: replay.counts[WAITING]]
+    longest = replay.counts[LONGEST]
     for position in range(len(queue)):
         job = queue[position]
         wait = now - jobs.submit[job]
-        if has_waited_long(wait, replay.counts[LONGEST]):
-            attempt.keys[position] = -1e18 - wait
+        attempt.early[job] = comes_first(position, wait, longest)
+        attempt.first[job] = False
+        if attempt.early[job]:
+            attempt.keys[position] = -1e18
         else:
             attempt.keys[position] = -slowdown(wait, jobs.limit[job], jobs.size[job])
     put_in_order(queue, attempt.keys, attempt.preferred)
     for position in range(len(queue)):
-        wait = now - jobs.submit[attempt.preferred[position]]
-        attempt.long[position] = has_waited_long(wait, replay.counts[LONGEST])
         attempt.keys[position] = replay.promised[queue[position]]
-        attempt.first[queue[position]] = False
     put_in_order(queue, attempt.keys, attempt.promised)
 
 
@@ -395,8 +406,7 @@ def place(replay: Replay, attempt: Attempt, count: int, now: int, job: int, at_o
 def try_once(replay: Replay, attempt: Attempt, now: int) -> tuple[int, int]:
     """Make a plan; a job that it makes late (-1: none), and the segments of its level."""
     count, waiting = replay.counts[RUNNING], replay.counts[WAITING]
-    attempt.level.times[:count] = replay.running.times[:count]
-    attempt.level.free[:count] = replay.running.free[:count]
+    copy(replay.running, attempt.level, count)
     ordered = attempt.promised[:waiting]
     for job in ordered:
         attempt.planned[job] = FOREVER
@@ -407,7 +417,7 @@ def try_once(replay: Replay, attempt: Attempt, now: int) -> tuple[int, int]:
     free = attempt.level.free[segment(attempt.level, count, now)]
     for position in range(waiting):
         job = attempt.preferred[position]
-        keeps = attempt.long[position] and kept < policy.KEPT_FREE
+        keeps = attempt.early[job] and kept < policy.KEPT_FREE
         if attempt.planned[job] < FOREVER or (replay.jobs.size[job] > free and not keeps):
             continue
         count = place(replay, attempt, count, now, job, not keeps)
@@ -430,8 +440,7 @@ def plan_anew(replay: Replay, attempt: Attempt, now: int) -> bool:
     for _ in range(policy.ATTEMPTS):
         late, count = try_once(replay, attempt, now)
         if late < 0:
-            replay.booked.times[:count] = attempt.level.times[:count]
-            replay.booked.free[:count] = attempt.level.free[:count]
+            copy(attempt.level, replay.booked, count)
             counts[BOOKED] = count
             for position in range(counts[WAITING]):
                 job = replay.queue[position]
@@ -444,26 +453,23 @@ def plan_anew(replay: Replay, attempt: Attempt, now: int) -> bool:
 
 
 @compiled
-def replay_default(jobs: Jobs, procs: int, watched: int) -> Replay:
+def replay_default(replay: Replay, attempt: Attempt, watched: int) -> None:
     """Replay with the policy that ``policy`` tells of."""
-    replay = begin(jobs, procs, watched)
-    attempt = begin_attempts(jobs)
-    counts = replay.counts
+    jobs, counts = replay.jobs, replay.counts
     while True:
         now = next_time(replay)
         if now == FOREVER:
-            return replay
+            return
         before = advance(replay, now)
         book_new(replay, now, before)
         if counts[WAITING] == 0:
             continue
-        present = now - jobs.submit[replay.queue[0]]
-        counts[LONGEST] = max(counts[LONGEST], present)
+        counts[LONGEST] = max(counts[LONGEST], now - jobs.submit[replay.queue[0]])
         for position in range(before, counts[WAITING]):
             job = replay.queue[position]
             replay.promised[job] = replay.planned[job]
             if replay.planned[job] > now:
-                replay.promised[job] += present // policy.MARGIN
+                replay.promised[job] = promise(replay.planned[job], now, counts[LONGEST])
         if some_may_start(replay):
             order(replay, attempt, now)
             if not plan_anew(replay, attempt, now):

@@ -131,14 +131,15 @@ def replay(trace: Trace, policy: Policy, watched: int | None = None) -> Outcome:
     """Replay a trace. The story is that of the job ``watched``, an index into the trace."""
     from slurmk.planner.simulator import kernel
 
-    jobs = kernel.Jobs(trace.submit, trace.size, trace.run, trace.limit, trace.user)
+    jobs = kernel.Jobs(trace.submit, trace.size, trace.run, trace.limit)
     chosen = -1 if watched is None else watched
+    result = kernel.begin(jobs, trace.procs, chosen)
     if policy is Policy.DEFAULT:
-        result = kernel.replay_default(jobs, trace.procs, chosen)
+        kernel.replay_default(result, kernel.begin_attempts(jobs), chosen)
     elif policy is Policy.CONSERVATIVE:
-        result = kernel.replay_conservative(jobs, trace.procs, chosen)
+        kernel.replay_conservative(result, chosen)
     else:
-        result = kernel.replay_head(jobs, trace.procs, _HEADS[policy], chosen)
+        kernel.replay_head(result, _HEADS[policy], chosen)
     told = result.story[: result.counts[kernel.TOLD]].tolist()
     moments = tuple(Moment(now, None if start == FOREVER else start, before) for now, start, before in told)
     return Outcome(trace, policy, result.starts, result.promised, moments)
