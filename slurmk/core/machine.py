@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from itertools import filterfalse
 from types import MappingProxyType
 from typing import Any
 
@@ -241,7 +242,7 @@ class Machine:
             nodes=state.nodes,
             partitions=state.partitions,
             running=[state.jobs[job_id] for job_id in state.holding],
-            pending=[state.waiting.get(job_id) or self._waiting(job_id) for job_id in state.pending],
+            pending=self._all_waiting(),
             reservations=tuple(state.reservations.values()),
             overrun=reservation_use.overrun(state),
             preemption=preemption.rules(state, self.users),
@@ -260,6 +261,15 @@ class Machine:
         usable, optional = reservation_use.usable(self._state, self.users, job)
         row = pending_row(job, self._state.partitions, self._state.site)
         return self.snapshot(event.time), replace(row, reservations=usable, reservation_optional=optional)
+
+    def _all_waiting(self) -> Iterable[Waiting]:
+        """Every pending job as the snapshot takes it; those that are new or have changed are made."""
+        state = self._state
+        for job_id in list(filterfalse(state.waiting.__contains__, state.pending)):
+            self._waiting(job_id)
+        if len(state.waiting) == len(state.pending):
+            return state.waiting.values()
+        return [state.waiting[job_id] for job_id in state.pending]
 
     def _waiting(self, job_id: int) -> Waiting:
         state = self._state

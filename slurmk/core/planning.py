@@ -54,11 +54,14 @@ def planned(turn: Turn, event: Planned) -> None:
 
 
 def _tell(state: State, outlooks: Iterable[tuple[int, Outlook]], now: int) -> None:
+    jobs, told = state.jobs, state.outlooks
     for job_id, outlook in outlooks:
         if job_id not in state.pending:
             continue
-        state.outlooks[job_id] = outlook
-        job = state.jobs[job_id]
+        job = jobs[job_id]
+        if told.get(job_id) is outlook and job.reason is outlook.reason:
+            continue
+        told[job_id] = outlook
         if job.priority and job.request.dependency is None and not waits_after_failure(job, now):
             state.set_reason(job, outlook.reason, outlook.description)
 

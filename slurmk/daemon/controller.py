@@ -48,6 +48,7 @@ from slurmk.daemon.engine import Answers, Engine, with_secret
 from slurmk.daemon.identity import Identities, group_name, groups_of
 from slurmk.daemon.launching import Launching
 from slurmk.daemon.members import Members
+from slurmk.daemon.memory import collect_now_and_then
 from slurmk.daemon.planning import Planning
 from slurmk.daemon.timers import Timers
 from slurmk.daemon.triggers import TriggerKeeper
@@ -69,7 +70,7 @@ SPARE_FILES = 256
 GUARD_SECONDS = 1.0
 """How often the socket's file is looked for."""
 
-SWITCH_SECONDS = 0.001
+SWITCH_SECONDS = 0.0002
 """How long the planner's thread may keep the event loop from running."""
 
 
@@ -294,6 +295,7 @@ class Daemon:
         self._guarding = loop.create_task(self._guard_socket())
         self.triggers.tell("primary_slurmctld_resumed_operation")
         self._watching = loop.create_task(self.keeper.watch())
+        self._collecting = loop.create_task(collect_now_and_then())
         self.timers.start()
         self.planning.start()
         self.planning.wake()
@@ -333,6 +335,7 @@ class Daemon:
             await self._cancel_all()  # while stepds that are away can still call
         self._guarding.cancel()
         self._watching.cancel()
+        self._collecting.cancel()
         self.server.close()
         if self._remote is not None:
             self.remote_server.close()

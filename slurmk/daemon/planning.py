@@ -10,8 +10,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from itertools import islice
 
 from slurmk.planner.forecast import Forecast
 from slurmk.planner.plan import forecast, plan_starts
@@ -29,6 +31,9 @@ REST = 1.0
 """The pause after a full plan, as a share of the time that it took."""
 
 LONGEST_REST = 2.0
+
+TAKEN_TOGETHER = 1000
+"""Jobs that are told what a plan says of them before anything else is served: some 2 ms."""
 
 REGULAR = 30.0
 """A plan is made at least this often (seconds), since what was promised moves when jobs end late."""
@@ -116,7 +121,7 @@ class Planning:
         self.timed(self._took, len(snapshot.pending), True)
         async with self._reacting:
             self._forecast = made
-            self._take(plan)
+            await self._take_over(plan)
         if self._full_wanted.is_set():
             await self._react()  # to what changed while the plan was made
 
@@ -134,7 +139,20 @@ class Planning:
             if plan is None:
                 self._forecast = None
             else:
-                self._take(plan)
+                await self._take_over(plan)
+
+    async def _take_over(self, plan: Plan) -> None:
+        for part in parts(plan):
+            self._take(part)
+            await asyncio.sleep(0)
+
+
+def parts(plan: Plan) -> Iterator[Plan]:
+    """The plan's starts with some of what it tells, then the rest, each soon taken over: others are served in between."""
+    outlooks = iter(plan.outlooks.items())
+    yield replace(plan, outlooks=dict(islice(outlooks, TAKEN_TOGETHER)))
+    while part := dict(islice(outlooks, TAKEN_TOGETHER)):
+        yield replace(plan, starts=(), outlooks=part)
 
 
 def _full_plan(snapshot: Snapshot) -> tuple[Forecast, Plan]:
