@@ -33,7 +33,7 @@ CHANGING = (
 )
 """Times; which of its two schedulers started a job; the priority, of which fair share is a part; an array element's own id."""
 
-"""Without the lines of stepped.out that tell of the step and its task: srun is sometimes gone before they come, on both sides."""
+"""Without the lines of stepped.out about the step and its task: srun is sometimes gone before they come, on both sides."""
 
 CASES = [
     *(

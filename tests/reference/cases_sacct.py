@@ -22,7 +22,8 @@ FIELDS = tuple(
 
 SETUP = (
     "sleep 1; sbatch -A phys -W -J ends -w n5 -c 2 -C cpu --comment=words -t 3 --wrap 'exit 3'",
-    "sleep 1; sbatch -A phys -W -J steps -w n3,n4 -n2 --gres=gpu:1 --mem=300 -e e-%j --wrap 'srun -n1 -N1 true; srun -n1 -N1 false'",
+    "sleep 1; sbatch -A phys -W -J steps -w n3,n4 -n2 --gres=gpu:1 --mem=300 -e e-%j"
+    " --wrap 'srun -n1 -N1 true; srun -n1 -N1 false'",
     "sleep 1; sbatch -A phys -W -J list -w n5 -a 1-2 --nice=3 -o out-%A-%a --wrap 'true'",
     "sleep 1; sbatch -A phys -J runs -w n6 --exclusive -t 0 -p cpu --wrap 'sleep 120'",
     "sleep 1; sbatch -A phys -J waits -H -N 2-3 --begin=now+1hour -L matlab:1 --requeue --wrap 'true'",

@@ -315,9 +315,15 @@ def test_a_named_node_is_waited_for_though_others_are_free() -> None:
     whole = busy(9, {"n8": 16}, minutes=10, whole=True)
     made = plan(
         build_snapshot(
-            snapshot_id=1, time=NOW, site=SITE, nodes=NODES, partitions=PARTITIONS, running=[whole],
-            pending=[Waiting(job(1, tasks=2, required_nodes="n8", minimum_nodes=1, maximum_nodes=1))], cache=SnapshotCache(),
-        )  # fmt: skip
+            snapshot_id=1,
+            time=NOW,
+            site=SITE,
+            nodes=NODES,
+            partitions=PARTITIONS,
+            running=[whole],
+            pending=[Waiting(job(1, tasks=2, required_nodes="n8", minimum_nodes=1, maximum_nodes=1))],
+            cache=SnapshotCache(),
+        )
     )
     assert not made.starts
     assert made.outlooks[1].start_time == NOW + 600
