@@ -220,7 +220,7 @@ class StepdLink:
                 await self._serve(reader, writer, *found)
         except (TimeoutError, asyncio.IncompleteReadError, OSError):
             pass
-        except (wire.WireError, ValueError, TypeError, KeyError) as error:
+        except (wire.WireError, ValueError, TypeError, KeyError, OverflowError) as error:
             log.warning("a stepd (%s) sent what is not understood: %s", hello, error)
         finally:
             writer.close()
@@ -232,6 +232,8 @@ class StepdLink:
         if message.get("kind") != "register":
             raise wire.WireError("the first message does not register")
         attempt = self.attempts.get((int(message["job"]), int(message["restart"])))
+        if attempt is not None:
+            _check_proof(attempt, challenge, message)
         seat = attempt.seats.get(str(message["node"])) if attempt is not None else None
         if attempt is None or seat is None or seat.released:
             if attempt is not None and attempt.pods:
@@ -239,9 +241,6 @@ class StepdLink:
             writer.write(_frame({"kind": "unknown"}))
             await writer.drain()
             return None
-        expected = hmac.new(attempt.secret, f"{challenge} register".encode(), "sha256").hexdigest()
-        if not hmac.compare_digest(expected.encode(), str(message.get("proof")).encode("utf-8", "replace")):
-            raise wire.WireError(f"wrong secret for job {attempt.job_id}")
         if attempt.pods and not _take_seat(attempt, seat, message):
             log.warning("job %d: a second pod came for %s, and is told to end", attempt.job_id, seat.node)
             writer.write(_welcome(attempt, message) + _frame({"kind": "unknown"}))
@@ -354,6 +353,13 @@ def _take_seat(attempt: Attempt, seat: Seat, message: Mapping[str, Any]) -> bool
     seat.address = str(ipaddress.ip_address(str(message["address"])))
     seat.host = str(message.get("host", ""))[:63]
     return True
+
+
+def _check_proof(attempt: Attempt, challenge: str, message: Mapping[str, Any]) -> None:
+    """Raise WireError for whoever does not hold the attempt's secret; nothing is made with it for them."""
+    expected = hmac.new(attempt.secret, f"{challenge} register".encode(), "sha256").hexdigest()
+    if not hmac.compare_digest(expected.encode(), str(message.get("proof")).encode("utf-8", "replace")):
+        raise wire.WireError(f"wrong secret for job {attempt.job_id}")
 
 
 def _welcome(attempt: Attempt, message: Mapping[str, Any]) -> bytes:

@@ -120,6 +120,32 @@ async def registered(link: StepdLink) -> AsyncIterator[tuple[asyncio.StreamReade
     await serving
 
 
+@pytest.mark.parametrize(
+    "register",
+    [
+        {"job": 5, "restart": 0, "node": "n2", "nonce": "of the caller's choice", "proof": "0"},
+        {"job": 5, "restart": 0, "node": "n1", "nonce": "of the caller's choice"},
+        {"job": float("inf"), "restart": 0, "node": "n1"},
+        {"job": 5, "restart": [], "node": {}},
+    ],
+)
+def test_nothing_is_made_with_a_jobs_secret_for_a_stranger(register: dict[str, Any]) -> None:
+    async def story() -> bytes:
+        link = StepdLink(lambda: 1.0, lambda attempt, seat: None, lambda attempt, seat: None)
+        link.expect(replace(attempt(), pods=True))
+        ours, theirs = socket.socketpair()
+        reader, writer = await asyncio.open_connection(sock=ours)
+        serving = asyncio.create_task(link.attach(*await asyncio.open_connection(sock=theirs), "1 stepd"))
+        await messages.read_message(reader)
+        writer.write(messages.pack({**register, "kind": "register"}))
+        said = await asyncio.wait_for(reader.read(), 5)
+        await serving
+        writer.close()
+        return said
+
+    assert asyncio.run(story()) == b""
+
+
 @pytest.mark.parametrize("report", NONSENSE)
 def test_a_report_without_sense_is_acknowledged_and_the_next_is_heard(report: dict[str, Any]) -> None:
     heard: list[Event] = []
