@@ -6,6 +6,7 @@ command itself refuses before it asks.
 
 from __future__ import annotations
 
+import grp
 import pwd
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +18,7 @@ from grammar.times import INFINITE, format_elapsed, format_time, parse_duration,
 from grammar.tres import format_tres
 from slurmk.commands.call import Call, Controller, Output
 from slurmk.core.effects import Accepted, Refused
+from slurmk.core.errors import MESSAGES, Errno
 from slurmk.core.events import CreateReservation, DeleteReservation, UpdateReservation
 from slurmk.core.reservation_use import UNKNOWN_NAME
 from slurmk.model.reservation import PURGE_AFTER, REPEATING, Names, Reservation, ReservationFlag, ReservationRequest
@@ -49,7 +51,7 @@ class Wrong(Exception):
 
 
 class Unknown(Exception):
-    """A user that this system does not know."""
+    """A user or a group that this system does not know; ``str()`` is what Slurm says then."""
 
 
 @dataclass(slots=True)
@@ -96,8 +98,17 @@ def _users(typed: _Typed) -> Changes:
         try:
             pwd.getpwnam(name)
         except (KeyError, UnicodeError):
-            raise Unknown from None
+            raise Unknown(UNKNOWN_NAME) from None
     return {"users": names}
+
+
+def _groups(typed: _Typed) -> Changes:
+    names = typed.names()
+    try:
+        numbers = tuple((name, grp.getgrnam(name).gr_gid) for _, name in names)
+    except (KeyError, UnicodeError):
+        raise Unknown(MESSAGES[Errno.GROUP_ID_MISSING]) from None
+    return {"groups": names, "group_ids": numbers}
 
 
 def _moment(field: str, word: str) -> Read:
@@ -302,7 +313,7 @@ KEYS: tuple[Key, ...] = (
     Key("Licenses", 1, _text("licenses")),
     Key("PartitionName", 1, _text("partition")),
     Key("Users", 1, _users),
-    Key("Groups", 1, _names("groups")),
+    Key("Groups", 1, _groups),
     Key("Accounts", 1, _names("accounts")),
     Key("AllowedPartitions", 2, _names("allowed_partitions")),
     Key("QOS", 1, _names("qos")),
@@ -385,8 +396,8 @@ async def create(session: Session, arguments: Sequence[str]) -> int:
     except Wrong as wrong:
         end = _CREATED if "FORCE_START" not in str(wrong) else _CREATED[1:]
         return _refuse(session, wrong, end)
-    except Unknown:
-        return session.say(f"Error creating the reservation: {UNKNOWN_NAME}\n")
+    except Unknown as unknown:
+        return session.say(f"Error creating the reservation: {unknown}\n")
     text = _contradiction(request)
     if text:
         session.say(f"scontrol: error: {text}\n")
@@ -433,8 +444,8 @@ async def update(session: Session, words: Sequence[str]) -> int:
         request = read_request(words, session.controller.now())
     except Wrong as wrong:
         return _refuse(session, wrong, _UPDATED)
-    except Unknown:
-        return session.say(f"slurm_update error: {UNKNOWN_NAME}\n")
+    except Unknown as unknown:
+        return session.say(f"slurm_update error: {unknown}\n")
     event = UpdateReservation(session.controller.now(), session.call.caller, request)
     answer = _answer(await session.controller.apply(event))
     if isinstance(answer, Refused):

@@ -40,6 +40,7 @@ def with_access(directory: Directory, reservation: Reservation, request: Reserva
             access = _merged(getattr(reservation, field), names, errno)
             changes: dict[str, Any] = {field: access}
             reservation = replace(reservation, **changes)
+    reservation = replace(reservation, group_ids=tuple(dict((*reservation.group_ids, *request.group_ids)).items()))
     if not any(getattr(reservation, field).names for field, _ in _ACCESS):
         raise SlurmError(Errno.RESERVATION_EMPTY)
     if reservation.users.names and reservation.groups.names:
@@ -88,7 +89,8 @@ def may_use(state: State, directory: Directory, reservation: Reservation, job: J
     if credentials.user_id == 0:
         return True
     groups = {credentials.group_id, *credentials.groups}
-    names = [name for name in reservation.groups.names if directory.groups.get(name) in groups]
+    known = {**directory.groups, **dict(reservation.group_ids)}
+    names = [name for name in reservation.groups.names if known.get(name) in groups]
     return (
         reservation.users.allows(credentials.user_name)
         and reservation.groups.allows(credentials.group_name, *names)

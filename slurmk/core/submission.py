@@ -98,7 +98,7 @@ def _draft(turn: Turn, caller: Caller, submission: Submission, component: bool) 
     if request.dependency is not None:
         text = format_dependency(wanted) if wanted else None
         request = request if text == request.dependency else replace(request, dependency=text)
-    reserved = reserved_nodes(state, request.reservation)
+    reserved = reserved_nodes(state, request.reservation, turn.now)
     if not request.hold:
         check_reserved(reserved, demand)
         check_size(state, request, partitions, demand, submission.credentials.user_id)
@@ -203,12 +203,13 @@ def reserved_partition(state: State, reservation: str | None) -> str | None:
     return known.partition if known is not None and known.partition else None
 
 
-def reserved_nodes(state: State, reservation: str | None) -> frozenset[str] | None:
-    """The nodes that a job in these reservations is bound to; None for no bounds."""
+def reserved_nodes(state: State, reservation: str | None, now: int) -> frozenset[str] | None:
+    """The nodes that a job in these reservations is bound to; None for no bounds, and before they have begun, when their
+    nodes may still change."""
     names = [name for name in (reservation or "").split(",") if name]
     known = [state.reservations[name] for name in names if name in state.reservations]
     free = ReservationFlag.FLEX | ReservationFlag.ANY_NODES
-    if not known or len(known) < len(names) or any(each.flags & free for each in known):
+    if not known or len(known) < len(names) or any(each.flags & free or not each.active(now) for each in known):
         return None
     return frozenset(name for each in known for name in each.nodes)
 

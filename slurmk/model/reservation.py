@@ -137,6 +137,7 @@ class Reservation:
     purge_after: int = PURGE_AFTER
     maximum_start_delay: int | None = None
     delay: int = 0
+    group_ids: tuple[tuple[str, int], ...] = ()  # of ``groups``
 
     def active(self, now: int) -> bool:
         return self.start_time <= now < self.end_time and not self.flags & ReservationFlag.TIME_FLOAT
@@ -235,3 +236,4 @@ class ReservationRequest:
     licenses: str | None = None
     maximum_start_delay: int | None = None
     skip: bool = False
+    group_ids: tuple[tuple[str, int], ...] = ()  # of ``groups``, as the system knows them

@@ -214,10 +214,6 @@ def test_who_may_use_it_starts_when_it_begins(cluster: Cluster) -> None:
     create(cluster)
     cluster.try_submit(BOB, reservation="r")
     assert cluster.refusal() is Errno.RESERVATION_ACCESS
-    cluster.try_submit(ALICE, reservation="r", required_nodes="n7", partition="cpu")
-    assert cluster.refusal() is Errno.REQUESTED_NODE_CONFIG_UNAVAILABLE
-    cluster.try_submit(ALICE, reservation="r", minimum_nodes=3, maximum_nodes=3, partition="cpu")
-    assert cluster.refusal() is Errno.REQUESTED_NODE_CONFIG_UNAVAILABLE
     job = cluster.submit(ALICE, reservation="r", time_limit=30)
     cluster.plan()
     assert cluster.job(job).reason is Reason.RESERVATION
@@ -225,10 +221,21 @@ def test_who_may_use_it_starts_when_it_begins(cluster: Cluster) -> None:
     cluster.tick(600)
     cluster.plan()
     assert cluster.launched() == [job]
+    cluster.try_submit(ALICE, reservation="r", required_nodes="n7", partition="cpu")
+    assert cluster.refusal() is Errno.REQUESTED_NODE_CONFIG_UNAVAILABLE
+    cluster.try_submit(ALICE, reservation="r", minimum_nodes=3, maximum_nodes=3, partition="cpu")
+    assert cluster.refusal() is Errno.REQUESTED_NODE_CONFIG_UNAVAILABLE
     assert nodes_of(cluster, job) == ("n5",)
     assert cluster.job(job).reservation == "r"
     cluster.tell(DeleteReservation(cluster.now, ROOT, "r"))
     assert cluster.refusal() is Errno.RESERVATION_BUSY
+
+
+def test_groups_let_their_members_in(cluster: Cluster) -> None:
+    create(cluster, users=None, groups=names("staff"), group_ids=(("staff", BOB.user_id),))
+    cluster.try_submit(ALICE, reservation="r")
+    assert cluster.refusal() is Errno.RESERVATION_ACCESS
+    assert isinstance(cluster.try_submit(BOB, reservation="r"), Accepted)
 
 
 def test_at_its_end_jobs_end_and_those_that_wait_are_held(cluster: Cluster) -> None:
