@@ -136,6 +136,7 @@ class Connection(asyncio.Protocol):
         self._transport: asyncio.Transport
         self._peer = Peer(0, 0, 0)
         self._account = 0  # what its request is counted under until it is complete: a uid, or less than 0 for an address
+        self._bytes_account = 0  # the same for its bytes
         self._buffer = bytearray()
         self._received = 0
         self._role = ""
@@ -154,7 +155,7 @@ class Connection(asyncio.Protocol):
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         self._peer = self._peer_of(transport)
-        self._account = self._account_of(transport)
+        self._account = self._bytes_account = self._account_of(transport)
         refusal = self._doorkeeper.refusal(self._account)
         if refusal:
             self._reject(refusal)
@@ -170,11 +171,11 @@ class Connection(asyncio.Protocol):
         self._buffer += data
         if self._unfinished:
             self._received += len(data)
-            self._doorkeeper.unfinished_bytes[self._account] += len(data)
+            self._doorkeeper.unfinished_bytes[self._bytes_account] += len(data)
             if self._received > REQUEST_BYTES:
                 self._reject("the request is too large")
                 return
-            if self._doorkeeper.unfinished_bytes[self._account] > UNFINISHED_BYTES:
+            if self._doorkeeper.unfinished_bytes[self._bytes_account] > UNFINISHED_BYTES:
                 self._reject("too many requests of this user are incomplete")
                 return
         try:
@@ -299,11 +300,8 @@ class Connection(asyncio.Protocol):
     def _finish_request(self) -> None:
         if self._unfinished:
             self._unfinished = False
-            self._doorkeeper.unfinished[self._account] -= 1
-            self._doorkeeper.unfinished_bytes[self._account] -= self._received
-            if not self._doorkeeper.unfinished[self._account]:
-                del self._doorkeeper.unfinished[self._account]
-                del self._doorkeeper.unfinished_bytes[self._account]
+            _lessen(self._doorkeeper.unfinished, self._account, 1)
+            _lessen(self._doorkeeper.unfinished_bytes, self._bytes_account, self._received)
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
@@ -405,6 +403,9 @@ class RemoteConnection(Connection):
             raise wire.WireError(NOT_PROVEN)
         self._member = member
         self._peer = Peer(0, member.caller.user_id, member.group_id)
+        _lessen(self._doorkeeper.unfinished_bytes, self._bytes_account, self._received)
+        self._bytes_account = member.caller.user_id  # many pods of a user have no more room than the user
+        self._doorkeeper.unfinished_bytes[self._bytes_account] += self._received
         own = hmac.new(member.secret, nonce + b" controller", "sha256").hexdigest()
         self.send(wire.encode(wire.WELCOME, own.encode()))
 
@@ -495,6 +496,12 @@ class CommandOutput:
 
 LONGEST_LIMITS = 512
 """Characters of a caller's limits that are taken."""
+
+
+def _lessen(counts: Counter[int], account: int, by: int) -> None:
+    counts[account] -= by
+    if counts[account] <= 0:
+        del counts[account]
 
 
 def listen(path: Path) -> socket.socket:

@@ -96,6 +96,29 @@ def test_a_secret_is_good_for_its_attempt_alone_and_while_it_lives(tmp_path: Pat
     run(story)
 
 
+def test_what_is_incomplete_counts_for_the_user_not_for_each_pod(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with reached(tmp_path) as (daemon, launcher, port):
+            job_id = await accepted(daemon, submission(daemon, user_id=4711))
+            await until(lambda: launcher.launched)
+            secret = command_secret(attempt_secret(daemon.secret_of(daemon.machine.jobs[job_id]), job_id, 0))
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(wire.encode(wire.HELLO, b"1 squeue"))
+            _, challenge = await messages.read_frame(reader)
+            proof = messages.proof(secret, challenge.decode(), f"{job_id} 0")
+            writer.write(wire.encode(wire.PROOF, f"{job_id} 0 mine {proof}".encode()))
+            await messages.read_frame(reader)
+            writer.write(wire.encode(wire.ENVIRONMENT, bytes(100_000)))
+            counted = daemon.doorkeeper.unfinished_bytes
+            await until(lambda: counted[4711] > 100_000)
+            assert list(+counted) == [4711]
+            writer.close()
+            await until(lambda: not counted)
+            assert not daemon.doorkeeper.unfinished
+
+    run(story)
+
+
 def test_users_of_pods_are_served_whoever_the_controller_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def story() -> None:
         async with reached(tmp_path) as (daemon, _, _):
