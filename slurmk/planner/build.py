@@ -157,9 +157,12 @@ def _refresh(cache: SnapshotCache, site: Site, nodes: Mapping[str, Node], partit
     new_partitions = len(partition_values) != len(cache.partition_values) or not all(
         map(is_, partition_values, cache.partition_values)
     )
+    before = cache.table
     if new_nodes or cache.table is None:
         cache.table, cache.node_values = _newer_table(cache, values), values
-    if new_nodes or new_partitions or not cache.partition_rows:
+    assert cache.table is not None
+    other_nodes = before is None or before.names != cache.table.names
+    if other_nodes or new_partitions or not cache.partition_rows:
         cache.partition_rows = tuple(partition_row(partition, cache.table) for partition in partition_values)
         cache.partition_values = partition_values
     if new_partitions or cache.site is not site:

@@ -308,7 +308,9 @@ class Forecast:
         if not needs:
             self.outlooks[row.job_id] = refusal
             return
-        booking = self.find(replace(row, eligible_time=max(row.eligible_time, start)), needs)
+        booking = self._as_planned(row, needs, start)
+        if booking is None:
+            booking = self.find(replace(row, eligible_time=max(row.eligible_time, start)), needs)
         if booking is not None and booking.start <= self.now:
             self.decide(row)
             return
@@ -316,6 +318,30 @@ class Forecast:
             self.book(booking)
             self.promised[row.job_id] = [booking]
         self.outlooks[row.job_id] = self._outlook(row, needs, booking)
+
+    def _as_planned(self, row: PendingRow, needs: list[Requirement], start: int) -> Booking | None:
+        """The very booking of the last plan, on the same nodes with the same tasks, if that is possible still."""
+        nodes = np.array([self.compiler.position.get(name, -1) for name in row.planned_nodes], dtype=np.int64)
+        tasks = np.array(row.planned_tasks, dtype=np.int64)
+        if start <= self.now or not len(nodes) or len(tasks) != len(nodes) or nodes.min() < 0:
+            return None
+        mask = np.zeros(len(self.available), dtype=np.bool_)
+        mask[nodes] = True
+        profile, bits = self.profile, pack(mask)
+        first = profile.at(start)
+        for need in needs:
+            limit = min(row.time_limit, need.partition.maximum_time or row.time_limit)
+            last = profile.end(first, limit)
+            open_ = profile.idle_bits(first, last) if need.whole else profile.shareable_bits(first, last)
+            booking = self._check(row, need, first, last, bits & need.bits & open_, limit)
+            if booking is None or need.whole or np.array_equal(booking.placement.tasks, tasks):
+                if booking is not None:
+                    return booking
+                continue
+            free = profile.least_free(first, last, nodes)
+            if (self.compiler.tasks_on(need, free, nodes) >= tasks).all():
+                return replace(booking, placement=self.placer.hold(need, nodes, tasks, free))
+        return None
 
     def _decide_together(self, het_job_id: int) -> None:
         """Book the components of a het job at one moment: all of them start, are promised the same start, or wait."""
@@ -408,7 +434,11 @@ class Forecast:
         """Whether it would fit the cluster's available nodes if no job were there."""
         if need.possible is None:
             need.possible = _is_possible(need, self.compiler, self.placer)
-        return need.possible
+        return need.possible or self.compiler.avoided is not None  # of a node that changed nothing is known
+
+    def avoid(self, nodes: BoolArray) -> None:
+        """Place nothing more on these nodes, which are others now than the snapshot said that this was made of."""
+        self.compiler.avoid(pack(nodes))
 
     def _waits_for_others(self, row: PendingRow, partition: PartitionRow) -> bool:
         """Whether only what others than slurmk hold is in the way. Nobody knows when they end, so no start is promised."""
@@ -686,7 +716,11 @@ class Forecast:
         if booking is None or self._beyond(booking):
             return told
         nodes = tuple(self._names[booking.placement.nodes].tolist())
-        return replace(told, start_time=booking.start, nodes=nodes, promised=self.promises.get(row.job_id, row.promised))
+        told = replace(told, start_time=booking.start, nodes=nodes)
+        if not self.snapshot.by_promises:
+            return told
+        tasks = tuple(booking.placement.tasks.tolist())
+        return replace(told, tasks=tasks, promised=self.promises.get(row.job_id, row.promised))
 
     def _quota_reason(self, row: PendingRow, need: Requirement, booking: Booking | None) -> Outlook | None:
         charge = self.quotas.charge(row, need)

@@ -9,6 +9,7 @@ priority in their place and moves promises forward.
 from __future__ import annotations
 
 from slurmk.model.job import Allocation
+from slurmk.planner.changed_nodes import changed_nodes
 from slurmk.planner.forecast import Forecast
 from slurmk.planner.queue import in_order
 from slurmk.planner.snapshot import PendingRow, Plan, RunningRow, Snapshot
@@ -20,19 +21,19 @@ OFFERS = 64
 def react(forecast: Forecast, snapshot: Snapshot) -> Plan | None:
     """Bring the forecast up to date with a newer snapshot, in which earlier starts are running; what starts now.
 
-    The plan's ``outlooks`` are complete. None when nodes, partitions or reservations changed, so that only a full plan
-    helps. The forecast is changed; do not use it afterwards if None was returned.
+    The plan's ``outlooks`` are complete. Nothing more is placed on nodes that changed. None when there are other nodes, or
+    partitions or reservations changed, so that only a full plan helps. The forecast is changed; do not use it afterwards if
+    None was returned.
     """
     before = forecast.snapshot
     same = (
-        before.nodes is snapshot.nodes
-        and before.partitions is snapshot.partitions
+        before.partitions is snapshot.partitions
         and before.reservations == snapshot.reservations
         and before.licenses == snapshot.licenses
         and snapshot.time >= forecast.now
     )
     more = forecast.quotas.follow(snapshot.quotas)
-    if not same or more is None:
+    if not same or more is None or not _nodes(forecast, snapshot):
         return None
     forecast.snapshot, forecast.now = snapshot, snapshot.time
     forecast.profile.at(snapshot.time)
@@ -46,6 +47,19 @@ def react(forecast: Forecast, snapshot: Snapshot) -> Plan | None:
     for row in in_order(snapshot, new):
         forecast.decide(row)
     return forecast.plan()
+
+
+def _nodes(forecast: Forecast, snapshot: Snapshot) -> bool:
+    """Avoid nodes that changed; false when they are other nodes altogether."""
+    before, after = forecast.snapshot.nodes, snapshot.nodes
+    if before is after:
+        return True
+    changed = changed_nodes(before, after)
+    if changed is None:
+        return False
+    if changed.any():
+        forecast.avoid(changed)
+    return True
 
 
 def _key(allocation: Allocation) -> tuple[object, ...]:

@@ -202,6 +202,7 @@ class Compiler:
         self._known: dict[tuple[int, str, int, str], tuple[Requirement, ...]] = {}
         self._masks: dict[bytes, tuple[BoolArray, Bits]] = {}
         self._classes: dict[object, object] = {}
+        self.avoided: Bits | None = None
 
     def requirements(self, demand: Demand, partition: PartitionRow, user: int, reservation: str) -> tuple[Requirement, ...]:
         """One for each choice of the constraint. ``demand`` is compared by identity first, so keep equal ones the same."""
@@ -215,7 +216,19 @@ class Compiler:
                 self._choices[demand.constraint] = found
             known = tuple(self._compile(demand, partition, user, reservation, choice) for choice in found)
             self._known[key] = known
+            self._avoid_in(known)
         return known
+
+    def avoid(self, bits: Bits) -> None:
+        """These nodes do for nothing more."""
+        self.avoided = bits if self.avoided is None else self.avoided | bits
+        for known in self._known.values():
+            self._avoid_in(known)
+
+    def _avoid_in(self, requirements: tuple[Requirement, ...]) -> None:
+        if self.avoided is not None:
+            for requirement in requirements:
+                requirement.bits = requirement.bits & ~self.avoided
 
     def _compile(self, demand: Demand, partition: PartitionRow, user: int, reservation: str, choice: Choice) -> Requirement:
         nodes, resources = self.snapshot.nodes, self.resources

@@ -118,13 +118,15 @@ class Pretending:
 
 
 class Timed(Daemon):
-    """The controller, with notes of when what happened. ``measuring`` is a file that is there while notes are taken."""
+    """The controller, with notes of when what happened. ``measuring`` is a file that is there while notes are taken,
+    ``filling`` one while no plans are made."""
 
     def __init__(self, directory: Path, site: Site, store: Store, launcher: Pretending) -> None:
         super().__init__(directory, site, store, launcher)
         self.notes: dict[str, list[float]] = {}
         self.submitted: dict[int, float] = {}
         self.measuring = directory / "measuring"
+        self.filling = directory / "filling"
 
     def note(self, name: str, seconds: float) -> None:
         if self.measuring.exists():
@@ -150,6 +152,8 @@ class Timed(Daemon):
         super()._perform(effect)
 
     def _snapshot(self) -> Snapshot | None:
+        if self.filling.exists():
+            return None
         return self.timed("snapshot", super()._snapshot)
 
     def _take_plan(self, made: Plan) -> None:
@@ -243,7 +247,7 @@ async def submit_all(path: Path, queue: list[list[str]], clients: int = 8) -> No
 
 
 async def fill(path: Path, jobs: int, nodes: int) -> None:
-    """What runs, then what waits."""
+    """What runs, then what waits, for which nothing is planned before all of it is there."""
     each = max(1, nodes // 64)
     chance = random.Random(1)
     runs = [
@@ -254,7 +258,10 @@ async def fill(path: Path, jobs: int, nodes: int) -> None:
         if len((await ask(path, "squeue", ["-h", "-t", "R"]))[0].splitlines()) == len(runs):
             break
         await asyncio.sleep(0.1)
+    filling = path.parent / "filling"
+    filling.touch()
     await submit_all(path, mixed_arguments(jobs, 1))
+    filling.unlink()
 
 
 def distribution(seconds: Sequence[float]) -> dict[str, float]:
@@ -327,6 +334,7 @@ def measure(jobs: int, nodes: int, seconds: float) -> dict[str, object]:
     began = time.perf_counter()
     asyncio.run(fill(cluster.path, jobs, nodes))
     result["filling_seconds"] = round(time.perf_counter() - began, 1)
+    result["memory_before_plans_mib"] = cluster.memory()
     _, output = cluster.run("squeue", "-h", "-t", "PD", "-o", "%i")
     waiting = output.split()
     cluster.directory.joinpath("measuring").touch()

@@ -3,12 +3,19 @@
 ``python -m tests.benchmarks.plan --jobs 10000 --nodes 1024 --json``: 70 % whole-node jobs of 1 to 256 nodes, 30 % of 1 to
 64 tasks anywhere, limits of 10 minutes to 24 hours, on nodes of 32 cores that 64 running jobs fill. Needs nothing but the
 planner: no cluster and no database.
+
+``--growth`` shows beside it how the time of a plan grows with the jobs, with the nodes and with the instants at which
+something ends, and with how often a demand comes again; with ``--trace FILE`` (SWF or ``sacct -P``, also gzipped) how often a
+real queue repeats a demand: while a job waits, one that asks for as much for as long.
 """
 
 from __future__ import annotations
 
 import argparse
+import gzip
+import heapq
 import json
+import os
 import random
 import resource
 import time
@@ -19,6 +26,8 @@ import numpy as np
 from slurmk.model.job import Allocation, NodeShare
 from slurmk.planner.forecast import Forecast
 from slurmk.planner.plan import forecast, plan, plan_starts
+from slurmk.planner.simulator.replay import Policy, replay
+from slurmk.planner.simulator.trace import records_of, trace_of
 from slurmk.planner.snapshot import Demand, NodeTable, PartitionRow, PendingRow, RunningRow, Snapshot
 
 NOW = 1_800_000_000
@@ -128,6 +137,64 @@ def measure(jobs: int, nodes: int, seed: int, repeat: int) -> dict[str, object]:
     }
 
 
+def growth(jobs: int, nodes: int, seed: int) -> dict[str, list[dict[str, float]]]:
+    """CPU seconds of plans that differ in one thing from the one of ``jobs`` on ``nodes``, and the instants they end with."""
+    base = mixed(jobs, nodes, seed)
+    return {
+        "by_jobs": [_grown(mixed(jobs * step // 8, nodes, seed), jobs=jobs * step // 8) for step in (1, 2, 4, 8)],
+        "by_nodes": [_grown(mixed(jobs, nodes * step // 4, seed), nodes=nodes * step // 4) for step in (1, 2, 4, 8)],
+        "by_running": [_grown(mixed(jobs, nodes, seed, running=many), running=many) for many in (8, 64, 512)],
+        "by_distinct_demands": [_grown(_repeated(base, many), demands=many) for many in (1, 10, 100, 1000)],
+    }
+
+
+def _grown(snapshot: Snapshot, **changed: int) -> dict[str, float]:
+    seconds = time.process_time()
+    made = forecast(snapshot)
+    return {**changed, "cpu_seconds": round(time.process_time() - seconds, 4), "instants": made.profile.count}
+
+
+def _repeated(snapshot: Snapshot, many: int) -> Snapshot:
+    """The same queue with so many different demands, each asked for again and again."""
+    asked = [(row.demand, row.time_limit) for row in snapshot.pending[:many]]
+    rows = enumerate(snapshot.pending)
+    pending = tuple(replace(row, demand=asked[at % many][0], time_limit=asked[at % many][1]) for at, row in rows)
+    return replace(snapshot, pending=pending)
+
+
+def repetition(path: str) -> dict[str, float]:
+    """Of a trace's jobs that waited, the share that asked for what one before it in the queue asked for, too, by the starts of
+    EASY backfill; and how many different demands the longest queue had."""
+    with gzip.open(path, "rt") if path.endswith(".gz") else open(path) as file:
+        trace = trace_of(*records_of(file))
+    starts = replay(trace, Policy.EASY).starts
+    waited = repeated = longest = different = 0
+    queue: dict[tuple[int, int], int] = {}
+    ends: list[tuple[int, int]] = []
+    for job in range(len(trace)):
+        while ends and ends[0][0] <= trace.submit[job]:
+            gone = heapq.heappop(ends)[1]
+            asked = int(trace.size[gone]), int(trace.limit[gone])
+            queue[asked] -= 1
+            if not queue[asked]:
+                del queue[asked]
+        if starts[job] <= trace.submit[job]:
+            continue
+        asked = int(trace.size[job]), int(trace.limit[job])
+        waited, repeated = waited + 1, repeated + (asked in queue)
+        queue[asked] = queue.get(asked, 0) + 1
+        heapq.heappush(ends, (int(starts[job]), job))
+        if len(ends) > longest:
+            longest, different = len(ends), len(queue)
+    return {
+        "jobs": len(trace),
+        "waited": waited,
+        "repeated_share": round(repeated / max(1, waited), 3),
+        "longest_queue": longest,
+        "demands_in_it": different,
+    }
+
+
 def react(snapshot: Snapshot, kept: Forecast) -> tuple[float, float, int]:
     """Seconds from a new snapshot to its starts: for a submission, and for the end of a running job; jobs started."""
     new = PendingRow(1, demand(tasks=1), ("batch",), 1, snapshot.time, 600, 1000)
@@ -149,9 +216,15 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=1024)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--repeat", type=int, default=1)
+    parser.add_argument("--growth", action="store_true", help="also plans of other sizes")
+    parser.add_argument("--trace", action="append", default=[], metavar="FILE", help="also how often it repeats a demand")
     parser.add_argument("--json", action="store_true", help="one JSON object as the last line")
     options = parser.parse_args()
     result = measure(options.jobs, options.nodes, options.seed, options.repeat)
+    if options.growth:
+        result |= growth(options.jobs, options.nodes, options.seed)
+    for path in options.trace:
+        result[os.path.basename(path)] = repetition(path)
     if options.json:
         print(json.dumps(result))
     else:

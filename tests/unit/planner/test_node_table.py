@@ -92,3 +92,26 @@ def test_nodes_that_join_leave_or_change_places() -> None:
         table = table_of(nodes, cache)
         assert table.names == tuple(node.name for node in nodes)
         assert table.cpus.tolist() == [node.cpus for node in nodes]
+
+
+def test_partitions_stay_the_same_values_when_a_node_changes() -> None:
+    cache = SnapshotCache()
+    first, second = Node("n1", cpus=4), Node("n2", cpus=4)
+    partition = Partition("p", ("n1", "n2"))
+
+    def rows(*nodes: Node) -> object:
+        made = build_snapshot(
+            snapshot_id=1,
+            time=0,
+            site=Site("c", nodes, (partition,)),
+            nodes={node.name: node for node in nodes},
+            partitions={"p": partition},
+            running=(),
+            pending=(),
+            cache=cache,
+        )
+        return made.partitions
+
+    before = rows(first, second)
+    assert rows(first, replace(second, foreign_cpus=2)) is before, "a reaction takes other partitions for other nodes"
+    assert rows(second, first) is not before, "the nodes have other places now"

@@ -273,10 +273,57 @@ def test_a_reaction_keeps_every_promise_and_overcommits_nothing(
             assert second.outlooks[job_id].start_time == booking.start
 
 
-def test_a_change_of_nodes_needs_a_full_plan() -> None:
+@settings(max_examples=150, deadline=None)
+@given(cases(), wishes(), st.data())
+def test_a_reaction_places_nothing_on_nodes_that_changed(
+    case: tuple[Snapshot, Machine, list[Holding]], wish: Wish, data: st.DataObject
+) -> None:
+    snapshot, _, _ = case
+    made = forecast(snapshot)
+    first = made.plan()
+    changed = data.draw(st.lists(st.booleans(), min_size=len(snapshot.nodes.names), max_size=len(snapshot.nodes.names)))
+    mask = np.array(changed, dtype=np.bool_)
+    nodes = snapshot.nodes
+    drained = data.draw(st.booleans())
+    nodes = replace(
+        nodes,
+        available=nodes.available & ~mask if drained else nodes.available,
+        foreign_cpus=nodes.foreign_cpus + (0 if drained else mask),
+    )
+    rows = {row.job_id: row for row in snapshot.pending}
+    started = tuple(
+        RunningRow(start.job_id, NOW + start.time_limit, start.allocation, 1, licenses=rows[start.job_id].demand.licenses)
+        for start in first.starts
+    )
+    ended = data.draw(st.sets(st.sampled_from([row.job_id for row in snapshot.running] or [0])))
+    running = tuple(row for row in snapshot.running + started if row.job_id not in ended)
+    left = tuple(row for row in snapshot.pending if row.job_id in first.outlooks)
+    behind = PendingRow(99, demand_of_wish(wish), ("p",), 1, NOW, wish.duration, 1)
+    second = plan_starts(replace(snapshot, nodes=nodes, running=running, pending=(*left, behind)), made)
+    assert second is not None
+    names = {name for name, other in zip(nodes.names, changed, strict=True) if other}
+    for start in second.starts:
+        assert not names & set(start.allocation.nodes)
+    assert not names & set(second.outlooks[99].nodes if 99 in second.outlooks else ())
+
+
+def test_a_reaction_goes_on_when_one_node_changes() -> None:
+    partition = PartitionRow("p", np.arange(2), True, 1, None, 0, None)
+    snapshot = Snapshot(1, NOW, table(((2, 4, 0), (2, 4, 0))), (partition,), (), (), licenses={"matlab": 2})
+    taken = replace(snapshot.nodes, foreign_cpus=np.array([2, 0], dtype=np.int64))
+    one = PendingRow(1, demand_of_wish(Wish(1, 2, 1, 0, 0, False, 10, 0, 1)), ("p",), 1, NOW, 10, 1)
+    two = PendingRow(2, demand_of_wish(Wish(2, 2, 1, 0, 0, False, 10, 0, 2)), ("p",), 1, NOW, 10, 1)
+    first = plan_starts(replace(snapshot, nodes=taken, pending=(two, one)), forecast(snapshot))
+    assert first is not None
+    assert [(start.job_id, start.allocation.nodes) for start in first.starts] == [(1, ("n1",))]
+    assert first.outlooks[2].start_time is None, "nothing is promised on a node that is not known"
+
+
+def test_other_nodes_need_a_full_plan() -> None:
     partition = PartitionRow("p", np.arange(1), True, 1, None, 0, None)
     snapshot = Snapshot(1, NOW, table(((1, 1, 0),)), (partition,), (), ())
-    assert plan_starts(replace(snapshot, nodes=table(((2, 2, 0),))), forecast(snapshot)) is None
+    more = table(((1, 1, 0), (1, 1, 0)))
+    assert plan_starts(replace(snapshot, nodes=more), forecast(snapshot)) is None
 
 
 if __name__ == "__main__":
