@@ -20,7 +20,7 @@ from slurmk.model.states import JobFlag, NodeState
 class NodeView:
     """One node as it is now. Jobs that are ending hold nothing any more but make it completing, as in Slurm."""
 
-    __slots__ = ("condition", "cpus_used", "index", "jobs", "memory_used", "node")
+    __slots__ = ("condition", "cpus_used", "index", "jobs", "memory_used", "node", "reservation")
 
     def __init__(self, machine: Machine, node: Node, index: int, *, planned: bool = False) -> None:
         self.node = node = _closed(node)
@@ -34,12 +34,13 @@ class NodeView:
             self.cpus_used, self.memory_used = self._held()
         if usage.whole - usage.completing:
             self.cpus_used = node.cpus
+        reserved, self.reservation = machine.node_reservation(node.name)
         self.condition: Condition = condition_of(
             node,
             cpus_used=self.cpus_used,
             completing=bool(usage.completing),
             planned=planned,
-            reserved=machine.node_reservation(node.name)[0],
+            reserved=reserved,
         )
 
     def _held(self) -> tuple[int, int]:

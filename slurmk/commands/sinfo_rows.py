@@ -269,7 +269,7 @@ FIELDS: tuple[RowField, ...] = (
     _field("f", "Features", "AVAIL_FEATURES", _same(lambda view: features_text(view.node.features))),
     _field("g", "Groups", "GROUPS", _of_partition(lambda partition: _listed(partition.allow_groups))),
     _field("h", "OverSubscribe Share", "OVERSUBSCRIBE", _of_partition(_sharing)),
-    _field("i", "Reservation", "RESERVATION", {"value": lambda row: ""}),
+    _field("i", "Reservation", "RESERVATION", _same(lambda view: view.reservation)),
     _field("l", "Time", "TIMELIMIT", _of_partition(lambda partition: _limit(partition.maximum_time))),
     _field("m", "Memory", "MEMORY", _sized(lambda view: view.node.memory)),
     _field("n", "NodeHost", "HOSTNAMES", _same(lambda view: view.node.host_name or view.node.name) | _WHOLE_HEADING),
@@ -336,7 +336,6 @@ NAMES: dict[str, RowField] = {name: each for each in FIELDS for name in each.nam
 
 WITHOUT_DATA: dict[str, str] = {
     "cluster": "N/A, as for a cluster that is not asked for by name",
-    "reservation": "nothing: there are no reservations",
 }
 """Fields that print what Slurm prints without data, by name, and why."""
 
