@@ -442,9 +442,12 @@ def _row_of(waiting: Waiting, partitions: Mapping[str, Partition], site: Site, c
 
 
 def _with_told(row: PendingRow, told: Outlook | None) -> PendingRow:
-    if told is None or (row.planned, row.promised) == (told.start_time, told.promised):
+    if told is None:
         return row
-    return replace(row, planned=told.start_time, promised=told.promised)
+    if (row.planned, row.promised, row.planned_nodes) == (told.start_time, told.promised, told.nodes):
+        return row
+    start, nodes, tasks = told.start_time, told.nodes, told.tasks
+    return replace(row, planned=start, planned_nodes=nodes, planned_tasks=tasks, promised=told.promised)
 
 
 def pending_row(job: Job, partitions: Mapping[str, Partition], site: Site, cache: SnapshotCache | None = None) -> PendingRow:

@@ -115,7 +115,7 @@ class Placer:
         if free is None:
             sort = np.argsort(nodes[chosen], kind="stable")
             return Placement(nodes[chosen][sort], given[sort], None)
-        return self._amounts(need, nodes[chosen], given, free[:, chosen])
+        return self.hold(need, nodes[chosen], given, free[:, chosen])
 
     def plain(self, need: Requirement) -> bool:
         """Whether CPUs, memory and the numbers of nodes and tasks are all that matters, where all nodes are of one kind."""
@@ -346,7 +346,7 @@ class Placer:
         filled: IntArray = 1 + np.clip(need.tasks - count - before, 0, extra)
         return filled
 
-    def _amounts(self, need: Requirement, nodes: IntArray, tasks: IntArray, free: Counts) -> Placement:
+    def hold(self, need: Requirement, nodes: IntArray, tasks: IntArray, free: Counts) -> Placement:
         """What the job holds of each node, in ascending order of nodes."""
         demand = need.demand
         if len(nodes) > 1:

@@ -139,8 +139,10 @@ class PendingRow:
     reservation_optional: bool = True  # it may also run in none of them
     submitted_ago: int = 0
     component_of: int = 0  # het jobs: components with the same id start together
-    planned: int | None = None  # the start that the last plan gave it
-    promised: int | None = None  # the start that it was promised, where ``Snapshot.by_promises``
+    planned: int | None = None  # the start that the last plan gave it, where ``Snapshot.by_promises``
+    planned_nodes: tuple[str, ...] = ()
+    planned_tasks: tuple[int, ...] = ()  # on each of those
+    promised: int | None = None  # the start that it was promised
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +240,7 @@ class Outlook:
     partition: str = ""
     description: str = ""  # where not empty, what squeue shows instead of the reason's name
     promised: int | None = None  # it starts no later than that, whoever comes after it
+    tasks: tuple[int, ...] = ()  # on each of ``nodes``, where plans go by promises
 
 
 @dataclass(frozen=True, slots=True)

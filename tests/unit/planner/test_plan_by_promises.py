@@ -13,17 +13,18 @@ from test_plan_properties import NOW, cases, demand_of_wish, holdings_of, wishes
 from slurmk.model.states import Reason
 from slurmk.planner.forecast import Forecast
 from slurmk.planner.plan import forecast, plan
-from slurmk.planner.snapshot import PendingRow, RunningRow, Snapshot
+from slurmk.planner.snapshot import Outlook, PendingRow, RunningRow, Snapshot
 
 
 def told(snapshot: Snapshot, made: Forecast) -> tuple[PendingRow, ...]:
     """What waits after a plan, as the next snapshot has it."""
     outlooks = made.plan().outlooks
-    return tuple(
-        replace(row, planned=outlooks[row.job_id].start_time, promised=outlooks[row.job_id].promised)
-        for row in snapshot.pending
-        if row.job_id in outlooks
-    )
+    return tuple(as_told(row, outlooks[row.job_id]) for row in snapshot.pending if row.job_id in outlooks)
+
+
+def as_told(row: PendingRow, outlook: Outlook) -> PendingRow:
+    start, nodes, tasks = outlook.start_time, outlook.nodes, outlook.tasks
+    return replace(row, planned=start, planned_nodes=nodes, planned_tasks=tasks, promised=outlook.promised)
 
 
 def held(row: RunningRow, now: int) -> Holding:
