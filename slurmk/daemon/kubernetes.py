@@ -12,7 +12,7 @@ import logging
 import os
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -38,6 +38,18 @@ SETTINGS = "slurmk.yaml"
 LOST_LEASE = 4
 """Exit code when another controller has the Lease."""
 
+
+FIXED: Mapping[str, str] = {
+    "namespace": "namespace",
+    "controller": "controller",
+    "listen": "listen",
+    "lease": "lease",
+    "leaseSeconds": "lease_seconds",
+    "client": "client",
+    "kubeconfig": "kubeconfig",
+    "context": "context",
+}
+"""Keys of slurmk.yaml that are read at the start alone, and what they are in Settings."""
 
 STANDBY_SECONDS = 2.0
 """After so many seconds without the Lease, whoever started the controller is told why it does not serve yet."""
@@ -139,7 +151,7 @@ async def _serve(place: Place, api: Api, settings: Settings, configured: Site | 
         address = await _address(settings, api, remote)
         launcher = KubernetesLauncher(api, cluster, site, place.directory, address, borne.pods_of, borne.labels)
         await refuse_strangers(api, site.cluster_name, launcher.namespaces, store.strange_jobs)
-        reading = _Rereading(place, cluster)
+        reading = Rereading(place, cluster, settings)
         await Daemon(
             place.directory,
             site,
@@ -160,12 +172,14 @@ async def _serve(place: Place, api: Api, settings: Settings, configured: Site | 
     return 0
 
 
-class _Rereading:
-    """What ``scontrol reconfigure`` reads, in a thread: slurm.conf and slurmk.yaml over the nodes that are known."""
+class Rereading:
+    """What ``scontrol reconfigure`` reads, in a thread: slurm.conf and slurmk.yaml over the nodes that are known.
+    ``settings`` are those that the controller began with."""
 
-    def __init__(self, place: Place, cluster: Cluster) -> None:
+    def __init__(self, place: Place, cluster: Cluster, settings: Settings) -> None:
         self._place = place
         self._cluster = cluster
+        self._settings = settings
 
     def site(self) -> Site:
         """The site by the files as they are now. Raises GrammarError or OSError, and changes nothing then."""
@@ -173,7 +187,14 @@ class _Rereading:
             settings, configured = _read(self._place)
         except Unusable as error:
             raise GrammarError(str(error)) from None
-        return self._cluster.configure(settings, configured)
+        site = self._cluster.configure(settings, configured)
+        changed = [key for key, name in FIXED.items() if getattr(settings, name) != getattr(self._settings, name)]
+        if site.cluster_name != self._cluster.site.cluster_name:
+            changed.insert(0, "the cluster's name")
+        if changed:
+            file = self._place.settings or SETTINGS
+            raise GrammarError(f"{file}: {', '.join(changed)}: what is new there needs another start of the controller")
+        return site
 
 
 def _read(place: Place) -> tuple[Settings, Site | None]:
@@ -216,4 +237,4 @@ async def _address(settings: Settings, api: Api, remote: socket.socket) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-__all__: Sequence[str] = ("LOST_LEASE", "SETTINGS", "Place", "Unusable", "run")
+__all__: Sequence[str] = ("LOST_LEASE", "SETTINGS", "Place", "Rereading", "Unusable", "run")

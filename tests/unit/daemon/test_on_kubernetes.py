@@ -7,12 +7,17 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import cast
 
 import pytest
 
+from bridge.kubernetes.cluster import Cluster
+from bridge.kubernetes.settings import Settings
+from grammar.errors import GrammarError
 from slurmk.client.slurmk import Fault, controller_options, parser
 from slurmk.daemon.connection import listen_remotely
-from slurmk.daemon.kubernetes import Place, Unusable, run
+from slurmk.daemon.kubernetes import Place, Rereading, Unusable, run
+from slurmk.model.site import Site
 
 
 def port_of(address: str, remembered: Path) -> int:
@@ -100,6 +105,36 @@ def test_mistakes_have_file_and_line(tmp_path: Path) -> None:
     (tmp_path / "slurm.conf").write_text("ClusterName=c\nNodeName=n1 CPUs=many\n")
     with pytest.raises(Unusable, match=r"slurm\.conf line 2: CPUs"):
         begin(tmp_path, configuration=tmp_path)
+
+
+class Nodes:
+    """What ``Rereading`` needs of the Cluster."""
+
+    def __init__(self) -> None:
+        self.site = Site("tester", (), ())
+
+    def configure(self, settings: Settings, configured: Site | None) -> Site:
+        return Site(settings.cluster, (), ())
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("cluster: another", "the cluster's name"),
+        ("cluster: tester\nnamespace: b", "namespace"),
+        ("cluster: tester\nlisten: 0.0.0.0:1\ncontroller: h:1", "controller, listen"),
+        ("cluster: tester\nclient: {burst: 5}\nleaseSeconds: 60\nlease: x", "lease, leaseSeconds, client"),
+    ],
+)
+def test_what_is_read_at_the_start_alone_is_not_passed_over_later(tmp_path: Path, text: str, told: str) -> None:
+    path = tmp_path / "slurmk.yaml"
+    place = Place(tmp_path, None, path, "", "", "")
+    path.write_text(text)
+    with pytest.raises(GrammarError) as refused:
+        Rereading(place, cast(Cluster, Nodes()), Settings()).site()
+    assert str(refused.value) == f"{path}: {told}: what is new there needs another start of the controller"
+    path.write_text("cluster: tester\npods: {image: other}\npartitions: {a: {nodes: x}}")
+    assert Rereading(place, cast(Cluster, Nodes()), Settings()).site() == Site("tester", (), ())
 
 
 def test_no_way_to_a_cluster_is_one_line(tmp_path: Path) -> None:
