@@ -211,6 +211,7 @@ def _set(call: Call, controller: Controller, wanted: _Wanted) -> int:
         program=program[:4096],
         permanent=wanted.permanent,
     )
+    triggers.remember(controller.machine)
     triggers.add(trigger)
     return _save(controller, "slurm_set_trigger")
 

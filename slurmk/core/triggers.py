@@ -105,6 +105,10 @@ class Triggers:
         self.rows.append(trigger)
         self.next_number = trigger.number + 1
 
+    def remember(self, machine: Machine) -> None:
+        """What nodes are now is what changes count from, unless an earlier look was remembered."""
+        self._before = self._before or _conditions(machine)
+
     def remove(self, gone: Callable[[Trigger], bool]) -> int:
         """Clear those; how many there were."""
         kept = [trigger for trigger in self.rows if not gone(trigger)]
@@ -121,7 +125,7 @@ class Triggers:
         if not self.rows and not self._late:
             self._before, self._told = {}, []
             return []
-        conditions = {name: machine.node_condition(name) for name in machine.nodes}
+        conditions = _conditions(machine)
         before, self._before = self._before or conditions, conditions
         told, self._told = self._told, []
         fired: list[Fired] = []
@@ -145,6 +149,10 @@ class Triggers:
     def saved(self) -> dict[str, Any]:
         """Everything that has to outlive the controller, as plain values."""
         return {"next": self.next_number, "triggers": [asdict(trigger) for trigger in self.rows]}
+
+
+def _conditions(machine: Machine) -> dict[str, Condition]:
+    return {name: machine.node_condition(name) for name in machine.nodes}
 
 
 def restored(data: Mapping[str, Any]) -> Triggers:

@@ -52,6 +52,8 @@ class TriggerKeeper:
 
     async def watch(self) -> None:
         """Look again and again, until cancelled."""
+        if self.triggers.rows:
+            self.triggers.remember(self._machine())
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             try:
