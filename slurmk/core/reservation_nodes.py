@@ -110,7 +110,7 @@ def _chosen(
     state = turn.state
     partition = state.partitions[reservation.partition]
     suitable = [name for name in partition.nodes if name in state.nodes and suits(state.nodes[name], reservation.features)]
-    if count and count > len({*suitable, *kept}):
+    if reservation.features and len({*suitable, *kept}) < (count or 1):
         raise SlurmError(Errno.REQUESTED_NODE_CONFIG_UNAVAILABLE)
     order = [*kept, *(name for name in suitable if name not in kept)]
     free = [name for name in order if name in kept or is_free(turn, reservation, name, whole=not request.core_count)]

@@ -107,7 +107,12 @@ CASES = [
     *(Case(command) for command in _REFUSED),
     *(Case(f"{_create(rest)}; {SHOWN}") for rest in _MADE),
     *(Case(f"{_create('nodes=n7')}; scontrol update reservationname=cmp {change}; {SHOWN}") for change in _CHANGED),
-    *(Case(f"{_create('nodes=n7')}; {command}; scontrol delete reservationname=cmp") for command in _USED),
+    *(
+        Case(
+            f"{_create('nodes=n7')}; {command}; scontrol delete reservationname=cmp", setup=("true",)
+        )  # apart: jobs come of it
+        for command in _USED
+    ),
     Case(f"{_create('nodes=n7')}; {_create('nodes=n8')}; scontrol delete reservationname=cmp"),
     Case(
         f"{_create('nodes=n7')}; scontrol create reservationname=other {AHEAD} users=bob nodes=n7;"

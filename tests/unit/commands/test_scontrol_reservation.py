@@ -101,7 +101,7 @@ def test_refusals(controller: FakeController, words: tuple[str, ...], text: str)
 
 def test_what_cannot_be_chosen_is_explained(controller: FakeController) -> None:
     said = run_command(controller, *CREATE, START, "duration=60", "users=root", "nodecnt=200")
-    assert said.err == "Error creating the reservation: Requested node configuration is not available\n"
+    assert said.err == "Error creating the reservation: Requested nodes are busy\n"
     assert said.out == (
         "Note, unless nodes are directly requested a reservation must exist in a single partition.\n"
         "If no partition is requested the default partition is assumed.\n"

@@ -72,7 +72,7 @@ def test_a_reservation_is_saved_and_named_after_its_user(cluster: Cluster) -> No
         ({"groups": names("staff")}, Errno.RESERVATION_USER_GROUP),
         ({"start_time": -5000}, Errno.INVALID_TIME_VALUE),
         ({"duration": 0}, Errno.INVALID_TIME_VALUE),
-        ({"nodes": None, "node_count": 200}, Errno.REQUESTED_NODE_CONFIG_UNAVAILABLE),
+        ({"nodes": None, "node_count": 200}, Errno.NODES_BUSY),
         ({"nodes": None, "node_count": 1, "features": "nofeature"}, Errno.REQUESTED_NODE_CONFIG_UNAVAILABLE),
         ({"partition": "nope"}, Errno.INVALID_PARTITION_NAME),
         ({"licenses": "matlab:9"}, Errno.INVALID_LICENSES),
