@@ -11,9 +11,15 @@ import pytest
 from cases import CASES
 from sides import Case, Side, answers, situate
 
-pytestmark = [pytest.mark.reference, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.reference, pytest.mark.timeout(900)]
 
-GROUPS = [list(group) for _, group in groupby(CASES, key=lambda case: (case.setup, case.until))]
+MOST = 250
+"""Cases of a group; more of one situation are several groups."""
+GROUPS = [
+    cases[start : start + MOST]
+    for cases in (list(group) for _, group in groupby(CASES, key=lambda case: (case.setup, case.until)))
+    for start in range(0, len(cases), MOST)
+]
 ATTEMPTS = 4
 """How often a group is compared while others use the reference."""
 CERTAIN = 2
