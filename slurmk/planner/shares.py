@@ -27,6 +27,7 @@ class Inventory:
         reservations: Iterable[Reservation] = (),
     ) -> None:
         self.numbers = {reservation.name: reservation.number for reservation in reservations}
+        self.kept = _kept(reservations)
         self.table = table
         self.resources = resources
         self.cpus: dict[str, set[int]] = {}
@@ -54,20 +55,33 @@ class Inventory:
         amounts = amounts_held(capacity, need, placement.nodes) if placement.amounts is None else placement.amounts
         columns = amounts.T.tolist()
         row = CPUS if need.shared_row is None else need.shared_row
-        shares = tuple(self._share(node, count, column, row) for node, count, column in zip(nodes, tasks, columns, strict=True))
+        shares = tuple(
+            self._share(need, node, count, column, row) for node, count, column in zip(nodes, tasks, columns, strict=True)
+        )
         number = self.numbers.get(need.reservation, 0)
         allocation = Allocation(need.partition.name, shares, placement.amounts is None, need.reservation, number)
         self.hold(allocation)
         return allocation
 
-    def _share(self, node: int, tasks: int, amounts: list[int], cpu_row: int) -> NodeShare:
+    def _share(self, need: Requirement, node: int, tasks: int, amounts: list[int], cpu_row: int) -> NodeShare:
         name = self.table.names[node]
         cpus, everything = amounts[cpu_row], range(int(self.table.cpus[node]))
-        cpu_ids = _lowest(cpus, everything, self.cpus.get(name, set()))
+        cpu_ids = self._cpu_ids(need.reservation, name, cpus, everything)
         if len(cpu_ids) < cpus and cpu_row != CPUS:  # shared ones, when no others are left
             cpu_ids += _lowest(cpus - len(cpu_ids), everything, set(cpu_ids))
         gres = tuple(self._gres(node, row, amounts[row]) for row in self.resources.gres_names if amounts[row])
         return NodeShare(name, cpus, amounts[MEMORY], tasks, gres, cpu_ids)
+
+    def _cpu_ids(self, reservation: str, node: str, count: int, everything: range) -> tuple[int, ...]:
+        """The lowest free ones, if possible: for jobs of a reservation its own, for others those that no reservation keeps."""
+        held = self.cpus.get(node, set())
+        if node not in self.kept:
+            return _lowest(count, everything, held)
+        kept = self.kept[node]
+        own = kept.get(reservation, frozenset())
+        others = frozenset(number for name, numbers in kept.items() if name != reservation for number in numbers)
+        preferred = sorted(everything, key=lambda number: (number not in own, number in others, number))
+        return tuple(sorted(_lowest(count, preferred, held)))
 
     def _gres(self, node: int, row: int, count: int) -> GresShare:
         name = self.resources.gres_names[row]
@@ -75,6 +89,16 @@ class Inventory:
         held = self.devices.get((self.table.names[node], kind), set())
         listed = self.table.gres_devices.get(name)
         return GresShare(kind, type_, count, _lowest(count, listed[node], held) if listed is not None else ())
+
+
+def _kept(reservations: Iterable[Reservation]) -> dict[str, dict[str, frozenset[int]]]:
+    """CPUs that reservations of cores keep, by node and reservation."""
+    kept: dict[str, dict[str, frozenset[int]]] = {}
+    for reservation in reservations:
+        for share in reservation.cores:
+            numbers = (core * share.threads + thread for core in share.cores for thread in range(share.threads))
+            kept.setdefault(share.node, {})[reservation.name] = frozenset(numbers)
+    return kept
 
 
 def amounts_held(capacity: Counts, need: Requirement, nodes: IntArray) -> Counts:

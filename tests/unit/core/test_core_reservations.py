@@ -301,6 +301,8 @@ def test_cores_are_kept_from_others(cluster: Cluster) -> None:
     cluster.plan()
     assert sorted(cluster.launched()) == [fits, inside]
     assert cluster.machine.outlooks[too_wide].start_time == int(cluster.now) + 600
+    numbers = [cluster.job(job).allocation.shares[0].cpu_ids for job in (fits, inside)]  # type: ignore[union-attr]
+    assert numbers == [tuple(range(4, 16)), (0, 1, 2, 3)]
 
 
 def test_licences_are_kept_from_others(cluster: Cluster) -> None:
