@@ -12,6 +12,7 @@ from typing import Any
 
 from bridge.kubernetes.api import Api
 from bridge.kubernetes.errors import ApiError
+from bridge.kubernetes.render import RenderError
 from bridge.kubernetes.resources import (
     CONFIG_MAP,
     COSCHEDULING_POD_GROUP,
@@ -42,9 +43,11 @@ from bridge.kubernetes.resources import (
     Reference,
     Resource,
 )
+from bridge.kubernetes.samples import sample_pod
 from bridge.kubernetes.selectors import parse_selector
 from bridge.kubernetes.settings import GresSource, Kind, PodSettings, QueueSystem, Settings
 from bridge.kubernetes.settings_file import SettingsFile
+from bridge.kubernetes.templating import TemplateError
 
 KIND_OBJECTS: Mapping[Kind, tuple[Resource, ...]] = {
     Kind.PODS: (),
@@ -64,6 +67,9 @@ QUEUE_OBJECTS: Mapping[QueueSystem, tuple[Resource, ...]] = {
     QueueSystem.VOLCANO: (VOLCANO_QUEUE,),
 }
 """The same for a queue system."""
+
+NOT_OF_KUEUE: frozenset[Kind] = frozenset({Kind.VOLCANO, Kind.VOLCANO_JOB, Kind.COSCHEDULING})
+"""Kinds of which Kueue admits nothing: their jobs would run past everybody's quotas, or wait for ever."""
 
 CLUSTER_VERBS: tuple[tuple[str, Resource], ...] = (
     ("list", NODE),
@@ -140,6 +146,25 @@ class _Checks:
             yield partition.name, partition.pods
 
     async def _partition(self, name: str, pods: PodSettings) -> AsyncIterator[Finding]:
+        found = [finding async for finding in self._needs(name, pods)]
+        for finding in found:
+            yield finding
+        if pods.image and not any(finding.severity is Severity.ERROR for finding in found):
+            async for finding in self._tried(name, pods):
+                yield finding
+
+    async def _tried(self, name: str, pods: PodSettings) -> AsyncIterator[Finding]:
+        """What the API server says of a pod like those of jobs, which it does not keep."""
+        try:
+            await self._api.create(sample_pod(self._settings, pods), dry_run=True)
+        except (TemplateError, RenderError):
+            return  # told where templates are looked at
+        except ApiError as error:
+            if "exceeded quota" not in str(error):
+                severity = Severity.WARNING if error.forbidden else Severity.ERROR
+                yield Finding(severity, f"{self._file.pods_place(name)}the API server does not take a pod like this: {error}")
+
+    async def _needs(self, name: str, pods: PodSettings) -> AsyncIterator[Finding]:
         namespace = pods.namespace or self._settings.namespace
         where = self._file.pods_place(name, "namespace") if pods.namespace else self._file.place("namespace")
         async for finding in self._namespace(namespace, where):
@@ -151,8 +176,11 @@ class _Checks:
         objects = KIND_OBJECTS[pods.kind]
         async for finding in self._has(objects, self._file.pods_place(name, "kind"), namespace):
             yield finding
-        async for finding in self._has(QUEUE_OBJECTS[pods.queue_system], self._file.pods_place(name, "queueSystem")):
+        queue_system = self._file.pods_place(name, "queueSystem")
+        async for finding in self._has(QUEUE_OBJECTS[pods.queue_system], queue_system):
             yield finding
+        if pods.queue_system is QueueSystem.KUEUE and pods.kind in NOT_OF_KUEUE:
+            yield Finding(Severity.ERROR, f"{queue_system}Kueue does not take jobs of kind {pods.kind.value}")
         for key, reference in _named(pods, namespace):
             async for finding in self._there(reference, self._file.pods_place(name, *key)):
                 yield finding

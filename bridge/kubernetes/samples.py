@@ -41,6 +41,18 @@ def check_templates(settings: Settings) -> None:
                 raise TemplateError(f"{_where(templates, pods.kind)}what they give cannot be used: {error}") from None
 
 
+def sample_pod(settings: Settings, pods: PodSettings) -> Manifest:
+    """The pod of a small job of a user, as ``pods`` has it. Raises TemplateError, and RenderError for what cannot be one."""
+    share = NodeShare(NODES[0], 1, 64, 1)
+    who = Credentials(1000, 1000, "sample", "sample", (1000,))
+    given = Job(1, JobRequest(), who, 0, name="sample", time_limit=1, allocation=Allocation("sample", (share,)))
+    context = Context("sample:1", {}, Templates(settings.templates), lambda *_: pods, lambda *_: {})
+    workload = render(given, FILES, SITE, settings, context)
+    _, metadata, spec = next(pod_templates(workload.objects))
+    named = {"name": workload.name, **metadata, "namespace": workload.namespace}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": named, "spec": spec}
+
+
 class _Wrong(Exception):
     """What slurmk could not work with."""
 
@@ -97,6 +109,8 @@ def _check_pod(spec: Manifest, workload: Workload, nodes: set[str]) -> None:
     container = next((each for each in spec["containers"] if each["name"] == labels.CONTAINER), None)
     if container is None:
         raise _Wrong(f"a pod has no container {labels.CONTAINER!r}")
+    if spec.get("nodeName"):
+        raise _Wrong("a pod names its node: binding it is the scheduler's business")
     if spec.get("restartPolicy") != "Never":
         raise _Wrong("a pod's restartPolicy is not Never")
     if "/slurmk/programs/boot" not in container["command"]:

@@ -132,7 +132,7 @@ class FakeKubernetes:
                 return await self._watch(request, resource, namespace)
             return self._list(request, resource, namespace)
         if request.method == "POST":
-            return self._create(resource, namespace, await request.json())
+            return self._create(request, resource, namespace, await request.json())
         if request.method == "DELETE" and not name:
             return self._delete_collection(request, resource, namespace)
         if (namespace, name) not in self.objects.get(str(resource), {}) and request.content_type != APPLY:
@@ -169,11 +169,11 @@ class FakeKubernetes:
         bare = [{key: value for key, value in item.items() if key not in ("apiVersion", "kind")} for item in page]
         return web.json_response({"kind": resource.kind + "List", "metadata": metadata, "items": json.loads(json.dumps(bare))})
 
-    def _create(self, resource: Resource, namespace: str, manifest: Manifest) -> web.Response:
+    def _create(self, request: web.Request, resource: Resource, namespace: str, manifest: Manifest) -> web.Response:
         name = manifest["metadata"]["name"]
         if (namespace, name) in self.objects.get(str(resource), {}):
             return status(409, "AlreadyExists", f'{resource} "{name}" already exists')
-        return web.json_response(self.put(resource, manifest), status=201)
+        return web.json_response(manifest if request.query.get("dryRun") else self.put(resource, manifest), status=201)
 
     def _delete_collection(self, request: web.Request, resource: Resource, namespace: str) -> web.Response:
         for key, value in list(self.objects.get(str(resource), {}).items()):

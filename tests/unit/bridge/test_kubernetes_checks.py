@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
 from aiohttp import web
 from fake_kubernetes import FakeKubernetes, fake_kubernetes, status
 
@@ -122,6 +123,46 @@ def test_gres_that_nobody_has(tmp_path: Path) -> None:
 def test_an_image_is_needed_by_somebody(tmp_path: Path) -> None:
     found = findings(tmp_path, text="namespace: slurmk\n")
     assert found == ["warning: slurmk.yaml:1: pods.image: none: jobs must name one with --container"]
+
+
+@pytest.mark.parametrize("kind", ["volcano", "volcano-job", "coscheduling"])
+def test_what_kueue_does_not_take(tmp_path: Path, kind: str) -> None:
+    text = f"slurmk.yaml:4: pods.kind: Kueue does not take jobs of kind {kind}"
+    assert not [each for each in findings(tmp_path, kind=kind) if text in each]
+    found = findings(tmp_path, kind=kind, queue_system="kueue")
+    assert f"error: slurmk.yaml:17: partitions.gpu.pods.queueSystem: Kueue does not take jobs of kind {kind}" in found
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ((400, "BadRequest", 'unknown field "spec.x"'), "error"),
+        ((403, "Forbidden", "violates PodSecurity"), "warning"),
+        ((403, "Forbidden", "exceeded quota: q, requested: pods=1"), ""),
+        (None, ""),
+    ],
+)
+def test_a_pod_is_tried_and_not_kept(tmp_path: Path, answer: tuple[int, str, str] | None, told: str) -> None:
+    file = SettingsFile("namespace: slurmk\npods: {image: a}\npartitions:\n  cpu: {nodes: pool=cpu}\n", "slurmk.yaml")
+
+    async def run() -> list[str]:
+        async with fake_kubernetes(tmp_path) as (server, api, _):
+            prepare(server)
+
+            async def refuse(request: web.Request) -> web.StreamResponse | None:
+                return status(*answer) if answer and "/pods?" in request.path_qs and request.method == "POST" else None
+
+            server.faults.append(refuse)
+            found = [f"{finding.severity.value}: {finding.text}" for finding in await check_cluster(api, file)]
+            assert [each for each in server.requests if each.startswith("POST /api/v1/namespaces/slurmk/pods?")]
+            assert not server.objects.get("pods")
+            return found
+
+    found = asyncio.run(run())
+    assert [each.partition(":")[0] for each in found] == ([told] if told else [])
+    if told and answer:
+        assert found[0].startswith(f"{told}: slurmk.yaml:")
+        assert found[0].endswith(answer[2])
 
 
 def test_every_choice_has_its_objects() -> None:

@@ -32,6 +32,7 @@ def test_a_site_may_say_more(tmp_path: Path) -> None:
     ("name", "old", "new", "said"),
     [
         ("pod.yaml.j2", "restartPolicy: Never", "restartPolicy: Always", "kind native: a pod's restartPolicy is not Never"),
+        ("pod.yaml.j2", "  restartPolicy:", "  nodeName: n\n  restartPolicy:", "kind native: a pod names its node"),
         ("pod.yaml.j2", "labels | json", "{} | json", "kind native: Pod slurmk-1-n0 lacks the label"),
         ("pod.yaml.j2", "- name: {{ container | json }}", "- name: mine", "pod.yaml.j2: it gives no container 'job'"),
         ("pod.yaml.j2", "{{ host | json }}", "elsewhere", "kind native: a pod is not tied to its node"),
