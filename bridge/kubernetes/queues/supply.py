@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from bridge.kubernetes.gres import type_of
 from bridge.kubernetes.quantities import MEBIBYTE, QuantityError, format_milli, parse_quantity
@@ -26,10 +26,11 @@ class GresResource:
 @dataclass(frozen=True, slots=True)
 class Supply:
     """``partitions`` has the amounts by partition and resource (cpu in thousandths, memory in MiB, others in pieces), ``gres``
-    what of the resources is GRES."""
+    what of the resources is GRES, ``hosts`` the amounts by partition, host and resource."""
 
     partitions: Mapping[str, Mapping[str, int]]
     gres: Mapping[str, GresResource]
+    hosts: Mapping[str, Mapping[str, Mapping[str, int]]] = field(default_factory=dict)
 
     def resources(self, partitions: Iterable[str]) -> tuple[str, ...]:
         """cpu, memory, and the others that nodes of these partitions have, by name."""
@@ -37,12 +38,9 @@ class Supply:
         return CPU, MEMORY, *sorted(others - {CPU, MEMORY})
 
     def total(self, partitions: Iterable[str]) -> dict[str, int]:
-        """The sums over partitions."""
-        found: dict[str, int] = {}
-        for partition in partitions:
-            for name, amount in self.partitions[partition].items():
-                found[name] = found.get(name, 0) + amount
-        return found
+        """What the partitions have together; a host that several have counts once."""
+        hosts = {host: amounts for partition in partitions for host, amounts in self.hosts[partition].items()}
+        return _sum(hosts.values())
 
     def limit_of(self, resource: str, total: int, others: int) -> QuotaLimit | None:
         """A quota's limit of this resource in Slurm's terms; None for one that Slurm does not count."""
@@ -73,12 +71,13 @@ class Supply:
 
 def supply_of(partitions: Iterable[Partition], nodes: Mapping[str, Manifest], sources: Sequence[GresSource]) -> Supply:
     """What the partitions' nodes have. ``nodes`` are the Node objects by Slurm's names; a host counts once in a partition."""
-    found: dict[str, dict[str, int]] = {}
+    found: dict[str, dict[str, dict[str, int]]] = {}
     gres: dict[str, GresResource] = {}
     for partition in partitions:
         hosts = {nodes[name]["metadata"]["name"]: nodes[name] for name in partition.nodes if name in nodes}
-        amounts = found.setdefault(partition.name, {CPU: 0, MEMORY: 0})
-        for node in hosts.values():
+        by_host = found.setdefault(partition.name, {})
+        for host, node in hosts.items():
+            amounts = by_host.setdefault(host, {})
             for resource, text in (node.get("status", {}).get("allocatable") or {}).items():
                 amount = amount_of(resource, text)
                 if resource not in (CPU, MEMORY):
@@ -87,8 +86,16 @@ def supply_of(partitions: Iterable[Partition], nodes: Mapping[str, Manifest], so
                         continue
                     known = gres.get(resource, GresResource(source.name, frozenset()))
                     gres[resource] = GresResource(source.name, known.types | {_type(resource, source, node)})
-                amounts[resource] = amounts.get(resource, 0) + amount
-    return Supply(found, gres)
+                amounts[resource] = amount
+    return Supply({name: _sum(hosts.values()) for name, hosts in found.items()}, gres, found)
+
+
+def _sum(hosts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    total = {CPU: 0, MEMORY: 0}
+    for amounts in hosts:
+        for resource, amount in amounts.items():
+            total[resource] = total.get(resource, 0) + amount
+    return total
 
 
 def amount_of(resource: str, text: object) -> int:

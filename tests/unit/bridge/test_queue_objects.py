@@ -169,6 +169,13 @@ def test_volcano_queues_are_a_tree_with_capability_and_deserved() -> None:
             assert sum(amount_of(resource, each[resource]) for each in below) == amount_of(resource, text)
 
 
+def test_a_node_of_several_partitions_counts_once_for_volcano() -> None:
+    twice = (*SITE.partitions, replace(SITE.partitions[0], name="again", default=False))
+    supply = supply_of(twice, NODES, Settings().gres)
+    assert supply.total(["cpu", "again"]) == supply.total(["cpu"]) == {"cpu": 4 * 32_000, "memory": 4 * 128 * 1024}
+    assert supply.total(["cpu", "again", "gpu"])["cpu"] == 4 * 32_000 + 2 * 8_000
+
+
 def test_switches_are_hyper_nodes() -> None:
     objects = made(QueueSystem.VOLCANO)
     leaf, top = objects["HyperNode", "hpc-leaf1"]["spec"], objects["HyperNode", "hpc-top"]["spec"]
