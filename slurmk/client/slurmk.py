@@ -206,11 +206,11 @@ def completion(shell: str) -> int:
     return subprocess.call([sys.executable, "-P", "-m", "slurmk.commands.completion", shell])
 
 
-def write_share(directory: Path) -> None:
-    """Man pages and completions, written by a process of its own: nobody waits for them."""
+def write_share(directory: Path) -> "subprocess.Popen[bytes]":
+    """Man pages and completions, written by a process of its own while the controller starts."""
     command = [sys.executable, "-P", "-m", "slurmk.commands.manual", str(directory / "share")]
     null = subprocess.DEVNULL
-    subprocess.Popen(command, stdin=null, stdout=null, stderr=null, start_new_session=True, cwd="/")
+    return subprocess.Popen(command, stdin=null, stdout=null, stderr=null, start_new_session=True, cwd="/")
 
 
 # ------------------------------------------------------------------- up
@@ -230,8 +230,12 @@ def up_detached(directory: Path, options: "List[str]") -> int:
     said = directory / "log" / "start.log"
     with open(said, "wb") as file:
         process = start(directory, options, file.fileno())
+    share = write_share(directory)
     put_in_place(directory)
     ready = wait_until_ready(process, directory)
+    if not ready:
+        share.kill()
+        share.wait()
     text = said.read_text(errors="replace")
     sys.stderr.write(text)
     if not ready:
@@ -240,7 +244,7 @@ def up_detached(directory: Path, options: "List[str]") -> int:
             full = not os.statvfs(directory).f_bavail
             complain("the controller ended at once (code %d) in %s%s" % (code, directory, ": the disk is full" if full else ""))
         return code or 1
-    write_share(directory)
+    share.wait()
     print("slurmk: the cluster in %s is up" % directory)
     return 0
 
@@ -250,9 +254,10 @@ def up_foreground(directory: Path, options: "List[str]") -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     process = start(directory, options, None)
     signal.signal(signal.SIGTERM, lambda number, frame: process.terminate())
+    share = write_share(directory)
     put_in_place(directory)
     if wait_until_ready(process, directory):
-        write_share(directory)
+        share.wait()
         option = "" if str(directory) == default_directory() else " --dir " + shlex.quote(str(directory))
         print(READY.format(version=__version__, directory=directory, option=option), flush=True)
     code = process.wait()

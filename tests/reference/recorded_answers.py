@@ -23,9 +23,6 @@ from sides import Case, Side, answers, reference_side, situate
 
 RECORDED = Path(__file__).parent / "recorded" / "answers.json"
 SITE = Path(__file__).parent / "site"
-PATHS = (("/opt/slurm-reference/usr", "/usr"), ("/tmp/slurm-reference", "/var/lib/slurm-reference"))
-"""Places of the reference and those that ``site`` has instead."""
-
 PATIENCE = float(os.environ.get("SLURMK_PATIENCE", "240"))
 """Seconds to wait until nobody else uses the reference. Cases with a situation of their own are not recorded beside others."""
 
@@ -83,17 +80,18 @@ def record(side: Side, module: str) -> dict[str, str]:
         if len(told) < 2:
             print(f"{module}: {len(group)} cases left out, others use the reference", flush=True)
             continue
-        found |= {case.name: _moved(one) for case, one, other in zip(group, *told, strict=True) if one == other}
+        found |= {case.name: _moved(side, one) for case, one, other in zip(group, *told, strict=True) if one == other}
         print(
             f"{module}: {len(group)} cases, {sum(one == other for one, other in zip(*told, strict=True))} recorded", flush=True
         )
     return found
 
 
-def _moved(text: str) -> str:
-    for there, here in PATHS:
-        text = text.replace(there, here)
-    return text
+def _moved(side: Side, text: str) -> str:
+    """``text`` with the places of the reference as ``site`` has them."""
+    state = Path(side.environment["SLURM_CONF"]).parents[1]
+    programs = Path(side.environment["PATH"].partition(":")[0]).parent / "usr"
+    return text.replace(str(programs), "/usr").replace(str(state), "/var/lib/slurm-reference")
 
 
 def main() -> None:
