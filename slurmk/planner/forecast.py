@@ -308,11 +308,16 @@ class Forecast:
         if not needs:
             self.outlooks[row.job_id] = refusal
             return
+        if not row.startable:
+            self.decide(row)
+            return
         booking = self._as_planned(row, needs, start)
         if booking is None:
             booking = self.find(replace(row, eligible_time=max(row.eligible_time, start)), needs)
         if booking is not None and booking.start <= self.now:
-            self.decide(row)
+            self.start(row, booking)
+            if row.count > 1:
+                self.decide(replace(row, count=row.count - 1, startable=row.startable - 1))
             return
         if booking is not None and not self._beyond(booking):
             self.book(booking)
@@ -323,12 +328,12 @@ class Forecast:
         """The very booking of the last plan, on the same nodes with the same tasks, if that is possible still."""
         nodes = np.array([self.compiler.position.get(name, -1) for name in row.planned_nodes], dtype=np.int64)
         tasks = np.array(row.planned_tasks, dtype=np.int64)
-        if start <= self.now or not len(nodes) or len(tasks) != len(nodes) or nodes.min() < 0:
+        if row.eligible_time > start or not len(nodes) or len(tasks) != len(nodes) or nodes.min() < 0:
             return None
         mask = np.zeros(len(self.available), dtype=np.bool_)
         mask[nodes] = True
         profile, bits = self.profile, pack(mask)
-        first = profile.at(start)
+        first = profile.at(max(start, self.now))
         for need in needs:
             limit = min(row.time_limit, need.partition.maximum_time or row.time_limit)
             last = profile.end(first, limit)

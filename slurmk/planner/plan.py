@@ -29,7 +29,7 @@ def forecast(snapshot: Snapshot) -> Forecast:
     ordered = ordered[: snapshot.depth] if snapshot.depth else ordered
     if snapshot.by_promises and snapshot.preemption is None and in_order_of_arrival(ordered):
         return forecast_by_promises(snapshot, ordered)
-    made = Forecast(snapshot)
+    made = Forecast(replace(snapshot, by_promises=False))
     made.book_all(ordered)
     return made
 
