@@ -9,6 +9,7 @@ hold and not with the square of the queue.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import numba
@@ -121,7 +122,7 @@ class CompiledProfile(Profile):
         """What ``Placer.place`` chooses for a plain requirement among these nodes; None when it takes that to find out."""
         if need.whole:
             nodes = pick_runs(bits, need.minimum_nodes)
-            return Placement(nodes, np.ones(len(nodes), dtype=np.int64), None) if len(nodes) else None
+            return Placement(nodes, one_each(len(nodes)), None) if len(nodes) else None
         demand = need.demand
         fixed = demand.use_minimum_nodes or need.minimum_nodes == need.maximum_nodes or demand.maximum_nodes >= PLENTY
         nodes, tasks, amounts = pick_shares(
@@ -172,6 +173,18 @@ class CompiledProfile(Profile):
         return Segments(
             self.times, self.row, self.taken, self.used, self.idle, self.cpus, self.pools, self.pool_masks, self.capacity
         )
+
+
+def one_each(nodes: int) -> IntArray:
+    """A task on each of so many nodes; the numbers are shared by all who ask."""
+    return _ones(1 << nodes.bit_length())[:nodes]
+
+
+@cache
+def _ones(count: int) -> IntArray:
+    ones = np.ones(count, dtype=np.int64)
+    ones.flags.writeable = False
+    return ones
 
 
 # ---------------------------------------------------------------------------------------------- compiled loops

@@ -17,6 +17,7 @@ from slurmk.model.job import Allocation
 from slurmk.model.states import Reason
 from slurmk.planner.attention import Attention
 from slurmk.planner.bounds import Bounds
+from slurmk.planner.node_names import NodeNames
 from slurmk.planner.placement import Placement, Placer
 from slurmk.planner.preemption import make_room
 from slurmk.planner.profile import FOREVER, Bits, Counts, Profile, pack, rows_of
@@ -720,8 +721,7 @@ class Forecast:
             told = Outlook(self._reason(row, needs, booking), partition=need.partition.name)
         if booking is None or self._beyond(booking):
             return told
-        nodes = tuple(self._names[booking.placement.nodes].tolist())
-        told = replace(told, start_time=booking.start, nodes=nodes)
+        told = replace(told, start_time=booking.start, nodes=NodeNames(self._names, booking.placement.nodes))
         if not self.snapshot.by_promises:
             return told
         tasks = tuple(booking.placement.tasks.tolist())

@@ -6,7 +6,7 @@ Nodes are columns (one array a resource), jobs are rows. All times are Unix seco
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -140,7 +140,7 @@ class PendingRow:
     submitted_ago: int = 0
     component_of: int = 0  # het jobs: components with the same id start together
     planned: int | None = None  # the start that the last plan gave it, where ``Snapshot.by_promises``
-    planned_nodes: tuple[str, ...] = ()
+    planned_nodes: Sequence[str] = ()
     planned_tasks: tuple[int, ...] = ()  # on each of those
     promised: int | None = None  # the start that it was promised
 
@@ -236,7 +236,7 @@ class Outlook:
 
     reason: Reason
     start_time: int | None = None
-    nodes: tuple[str, ...] = ()
+    nodes: Sequence[str] = ()
     partition: str = ""
     description: str = ""  # where not empty, what squeue shows instead of the reason's name
     promised: int | None = None  # it starts no later than that, whoever comes after it
