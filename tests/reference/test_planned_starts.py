@@ -78,8 +78,8 @@ def _free(side: Side) -> bool:
 def test_planned_starts_are_those_of_the_reference_or_earlier(
     reference: Side, slurmk: Side, shared: float, most_swapped: float
 ) -> None:
-    """Whole nodes: the same order but for jobs that are planned earlier. The reference's backfill sets whole nodes aside for jobs that wait, also for those that
-    take parts of them: there the plan is earlier, and more of it passes by."""
+    """Whole nodes: the same order, but for jobs that are planned earlier. The reference's backfill sets whole nodes aside for
+    jobs that wait, also for those that take parts of them: there the plan is earlier, and more of it passes by."""
     if not _free(reference):
         pytest.skip("others use the reference's nodes")
     try:
