@@ -135,10 +135,11 @@ TIMES = (
 
 def normalised(side: Side, text: str) -> str:
     """``text`` with what must differ replaced."""
-    for order, job in sorted(enumerate(side.jobs), key=lambda pair: -pair[1]):
-        text = re.sub(rf"(?<!\d){job}(?!\d)", lambda match, order=order: f"<{order}>".rjust(len(match[0])), text)  # type: ignore[misc]
     for pattern, replacement in TIMES:
         text = pattern.sub(replacement, text)
+    for order, job in sorted(enumerate(side.jobs), key=lambda pair: -pair[1]):  # of a fresh reference small: not those in times
+        number = rf"(?<![\d:]){job}(?![\d:])"
+        text = re.sub(number, lambda match, order=order: f"<{order}>".rjust(len(match[0])), text)  # type: ignore[misc]
     text = text.replace(str(side.work), "<work>")
     return text.replace(os.uname().nodename, "<host>")
 
