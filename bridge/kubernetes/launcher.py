@@ -109,7 +109,7 @@ RUNTIME_SECONDS = 10.0
 NEVER = "Never"
 """The preemptionPolicy of a priority class whose pods preempt nobody."""
 
-END_SECONDS = 10.0
+END_SECONDS = 30.0
 """How long ``stop`` waits for jobs that it ends."""
 
 MADE_OF: Mapping[Kind, tuple[Resource, ...]] = {

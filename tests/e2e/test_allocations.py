@@ -12,8 +12,10 @@ from pathlib import Path
 
 import pytest
 from embedded import Cluster, wait_for
+from on_kubernetes import embedded_only
 
 
+@embedded_only("the cluster may be full, and then salloc says that it waits")
 def test_a_command_in_an_allocation(cluster: Cluster) -> None:
     done = cluster.run("salloc -N 2 -n 4 -J inside bash -c 'srun bash -c \"echo \\$SLURM_PROCID\" | sort; exit 3'")
     assert done.stdout.split() == ["0", "1", "2", "3"]
@@ -122,6 +124,7 @@ def test_output_of_a_running_step_from_its_beginning(cluster: Cluster) -> None:
     assert "task 1 exited with exit code 2" in done.stderr
 
 
+@embedded_only("a pod has a file system of its own: tests/cluster/test_real_nodes.py has it")
 def test_a_file_goes_to_the_job(cluster: Cluster, tmp_path: Path) -> None:
     (cluster.work / "source").write_bytes(os.urandom(3_000_000))
     (cluster.work / "source").chmod(0o640)
@@ -163,6 +166,7 @@ def test_a_suspended_job_stands_still(cluster: Cluster) -> None:
     cluster.ok(f"scancel {job}")
 
 
+@embedded_only("process ids there are the container's")
 def test_what_runs_and_what_it_uses(cluster: Cluster) -> None:
     job = cluster.submit("-n 2 -o /dev/null --wrap 'srun sleep 60'")
     wait_for(lambda: ".0" in cluster.ok(f"squeue -h -s -j {job} -o %i"))
