@@ -17,13 +17,16 @@ from slurmk.planner.snapshot import PendingRow, Plan, RunningRow, Snapshot
 OFFERS = 64
 """Waiting jobs that freed capacity is offered to in one reaction: 0.1 to 0.3 ms each. Het jobs wait for the next full plan."""
 
+NEWCOMERS = 64
+"""New and changed records that one reaction books, in order; when thousands come at once, the next full plan books the rest."""
+
 
 def react(forecast: Forecast, snapshot: Snapshot) -> Plan | None:
     """Bring the forecast up to date with a newer snapshot, in which earlier starts are running; what starts now.
 
-    The plan's ``outlooks`` are complete. Nothing more is placed on nodes that changed. None when there are other nodes, or
-    partitions or reservations changed, so that only a full plan helps. The forecast is changed; do not use it afterwards if
-    None was returned.
+    The plan's ``outlooks`` are complete but for newcomers beyond NEWCOMERS. Nothing more is placed on nodes that changed. None
+    when there are other nodes, or partitions or reservations changed, so that only a full plan helps. The forecast is changed;
+    do not use it afterwards if None was returned.
     """
     before = forecast.snapshot
     same = (
@@ -44,7 +47,7 @@ def react(forecast: Forecast, snapshot: Snapshot) -> Plan | None:
     new = _pending(forecast, snapshot)
     if freed:
         _offer(forecast, snapshot)
-    for row in in_order(snapshot, new):
+    for row in in_order(snapshot, new)[:NEWCOMERS]:
         forecast.decide(row)
     return forecast.plan()
 

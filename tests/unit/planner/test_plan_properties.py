@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from slurmk.model.job import Allocation, GresShare, NodeShare
 from slurmk.planner.forecast import Forecast
 from slurmk.planner.plan import forecast, plan, plan_starts
+from slurmk.planner.reaction import NEWCOMERS
 from slurmk.planner.snapshot import Demand, NodeTable, PartitionRow, PendingRow, RunningRow, Snapshot
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -317,6 +318,22 @@ def test_a_reaction_goes_on_when_one_node_changes() -> None:
     assert first is not None
     assert [(start.job_id, start.allocation.nodes) for start in first.starts] == [(1, ("n1",))]
     assert first.outlooks[2].start_time is None, "nothing is promised on a node that is not known"
+
+
+def test_a_reaction_to_thousands_of_new_jobs_takes_the_first_and_later_the_rest() -> None:
+    partition = PartitionRow("p", np.arange(1), True, 1, None, 0, None)
+    snapshot = Snapshot(1, NOW, table(((1, 9000, 0),)), (partition,), (), ())
+    wanted = demand_of_wish(Wish(1, 1, 1, 0, 0, False, 10, 0, 1))
+    rows = tuple(PendingRow(number, wanted, ("p",), 5000 - number, NOW, 10, 1) for number in range(1, 2001))
+    made = forecast(snapshot)
+    first = plan_starts(replace(snapshot, pending=rows), made)
+    assert first is not None
+    assert [start.job_id for start in first.starts] == [1]
+    assert set(first.outlooks) == set(range(2, NEWCOMERS + 1))
+    held = RunningRow(1, NOW + 10, first.starts[0].allocation, 1)
+    second = plan_starts(replace(snapshot, pending=rows[1:], running=(held,)), made)
+    assert second is not None
+    assert set(second.outlooks) == set(range(2, 2 * NEWCOMERS + 1))
 
 
 def test_other_nodes_need_a_full_plan() -> None:
