@@ -337,6 +337,8 @@ def measure(jobs: int, nodes: int, seconds: float) -> dict[str, object]:
     result["memory_before_plans_mib"] = cluster.memory()
     _, output = cluster.run("squeue", "-h", "-t", "PD", "-o", "%i")
     waiting = output.split()
+    while "N/A" in cluster.run("squeue", "-h", "-t", "PD", "-o", "%S")[1]:
+        time.sleep(0.5)
     cluster.directory.joinpath("measuring").touch()
     times: dict[str, list[float]] = {"squeue": [], "scontrol_show_job": [], "sbatch": []}
     stop = threading.Event()
