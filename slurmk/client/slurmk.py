@@ -418,7 +418,7 @@ def check_installation() -> None:
 def environment(directory: Path) -> int:
     """Print export lines for a shell."""
     print('export PATH=%s:"$PATH"' % shlex.quote(str(put_in_place(directory))))
-    print('export MANPATH=%s:"$MANPATH"' % shlex.quote(str(directory / "share" / "man")))
+    print('export MANPATH=%s:"${MANPATH:-}"' % shlex.quote(str(directory / "share" / "man")))
     print("export SLURMK_DIR=%s" % shlex.quote(str(directory)))
     if not answers(directory):
         print("slurmk: no cluster is up in %s; `slurmk up` starts one" % directory, file=sys.stderr)
@@ -447,7 +447,7 @@ def shell(directory: Path, options: "List[str]") -> int:
 
 BASHRC = """[ -f ~/.bashrc ] && . ~/.bashrc
 PATH={binaries}:"$PATH"
-MANPATH={manuals}:"$MANPATH"
+MANPATH={manuals}:"${{MANPATH:-}}"
 export MANPATH
 [ -f {completion} ] && . {completion}
 PS1="(slurmk) $PS1"

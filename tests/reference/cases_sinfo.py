@@ -126,7 +126,7 @@ def _fields() -> list[Case]:
     """Each field alone, by name and by letter, narrow and wide and to the right, for a node, a partition and all."""
     forms = [(name, f"sinfo -n {WELL} -O nodelist:20,{name}:30") for name in NAMES]
     forms += [(name, f"sinfo -h -p cpu -O {name}:.5") for name in NAMES]
-    forms += [(name, f"sinfo -h -N -n n3,n5 -O {name}") for name in NAMES]
+    forms += [(name, f"sinfo -h -N -n n3,n5 -p debug -O {name}") for name in NAMES]  # of several partitions the order changes
     forms += [(letter, f"sinfo -n {WELL} -o '%N|%{letter}|%.4{letter}|%9{letter}'") for letter in LETTERS]
     forms += [(letter, f"sinfo -h -e -p cpu -o '%{letter}'") for letter in LETTERS]
     return [
@@ -138,7 +138,7 @@ def _fields() -> list[Case]:
 
 SORTS = tuple(f"{sign}{letter}" for letter in LETTERS for sign in ("", "-"))
 _MORE = (
-    *(f"sinfo -h -n {WELL} -S '{key}' -o '%P %N %c'" for key in SORTS),
+    *(f"sinfo -h -n {WELL} -S '{key}' -o '%P %N %c'" for key in SORTS if key.strip("+-") != "e"),  # whose order is not fixed
     *(f"sinfo -h -n {WELL} -t {state} -o '%P %N %t'" for state in STATES),
     f"sinfo -n {WELL} -S foo",
     f"sinfo -n {WELL} -S '#P'",
