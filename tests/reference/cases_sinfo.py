@@ -138,7 +138,7 @@ def _fields() -> list[Case]:
 
 SORTS = tuple(f"{sign}{letter}" for letter in LETTERS for sign in ("", "-"))
 _MORE = (
-    *(f"sinfo -h -n {WELL} -S '{key}' -o '%P %N %c'" for key in SORTS if key.strip("+-") not in "eO"),  # whose order is not fixed
+    *(f"sinfo -h -n {WELL} -S '{key}' -o '%P %N %c'" for key in SORTS if key.strip("+-") not in "eO"),  # that is measured
     *(f"sinfo -h -n {WELL} -t {state} -o '%P %N %t'" for state in STATES),
     f"sinfo -n {WELL} -S foo",
     f"sinfo -n {WELL} -S '#P'",
