@@ -231,7 +231,11 @@ def test_interrupt_kills_without_a_word(shims: Path, tmp_path: Path, peer: Calla
 
     peer(behave=behave)
     process = subprocess.Popen(
-        [shims / "bin" / "srun"], env={"SLURMK_SOCKET": str(tmp_path / "s")}, stderr=subprocess.PIPE, start_new_session=True
+        [shims / "bin" / "srun"],
+        env={"SLURMK_SOCKET": str(tmp_path / "s")},
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a test run in the background ignores it
     )
     assert reached.wait(10)
     process.send_signal(signal.SIGINT)
