@@ -17,6 +17,16 @@ MARK = "SLURMK_MARK"
 """The variable that every process of a job on a node has; its value names both."""
 
 
+def own_variables(without: Tuple[bytes, ...]) -> List[bytes]:
+    """The environment as this process got it (Python's start adds LC_CTYPE), NAME=VALUE each, but for what begins so."""
+    try:
+        with open("/proc/self/environ", "rb") as file:
+            entries = file.read().split(b"\0")
+    except OSError:
+        entries = [name + b"=" + value for name, value in os.environb.items()]
+    return [entry for entry in entries if b"=" in entry and not entry.startswith(without)]
+
+
 def control_process(option: int, argument: "object") -> bool:
     """prctl(2); False where it cannot be called."""
     try:

@@ -18,6 +18,7 @@ import time
 
 from slurmk import wire
 from slurmk.stepd import messages
+from slurmk.stepd.processes import own_variables
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -331,16 +332,6 @@ def say(text: str) -> None:
         pass
 
 
-def own_environment() -> List[bytes]:
-    """The environment as this process got it (Python's start adds LC_CTYPE), without what is not for the command."""
-    try:
-        with open("/proc/self/environ", "rb") as file:
-            entries = file.read().split(b"\0")
-    except OSError:
-        entries = [name + b"=" + value for name, value in os.environb.items()]
-    return [entry for entry in entries if b"=" in entry and not entry.startswith(OWN)]
-
-
 def main(arguments: List[str]) -> int:
     """``SETTINGS COMMAND …``."""
     if len(arguments) < 2:
@@ -349,4 +340,4 @@ def main(arguments: List[str]) -> int:
     settings: Dict[str, Any] = json.loads(arguments[0])
     address = os.environ.get("SLURMK_STEP_MANAGER", "")
     allocation = Allocation(int(settings["job"]), address, os.environ.get("SLURMK_JOB_SECRET", ""))
-    return Salloc(settings, arguments[1:], own_environment(), allocation).run()
+    return Salloc(settings, arguments[1:], own_variables(OWN), allocation).run()

@@ -16,7 +16,7 @@ import time
 
 from slurmk import wire
 from slurmk.stepd import messages, output, texts
-from slurmk.stepd.processes import Identity
+from slurmk.stepd.processes import Identity, own_variables
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -493,13 +493,8 @@ def say(text: str) -> None:
 
 
 def own_environment() -> List[str]:
-    """The environment as this process got it (Python's start adds LC_CTYPE), without what is meant for srun alone."""
-    try:
-        with open("/proc/self/environ", "rb") as file:
-            entries = file.read().split(b"\0")
-    except OSError:
-        entries = [name + b"=" + value for name, value in os.environb.items()]
-    return [entry.decode("utf-8", "surrogateescape") for entry in entries if b"=" in entry and not entry.startswith(b"SLURMK_")]
+    """The environment of this process without what is meant for srun alone."""
+    return [entry.decode("utf-8", "surrogateescape") for entry in own_variables((b"SLURMK_",))]
 
 
 def own_limits(names: str) -> Dict[str, Optional[int]]:
