@@ -6,6 +6,7 @@ import json
 import secrets
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -16,7 +17,7 @@ import yaml
 from conftest import Kubectl
 
 KUSTOMIZE = Path(__file__).resolve().parents[2] / "container" / "kustomize"
-SLURMK = shutil.which("slurmk")
+SLURMK = Path(sys.executable).with_name("slurmk")
 
 KINDS = ("pods", "native", "native-job", "jobset", "trainjob", "volcano", "volcano-job")
 
@@ -66,8 +67,6 @@ class Controller:
 
 @pytest.fixture
 def controller(kubectl: Kubectl, kubeconfig: str, namespace: str) -> Iterator[Controller]:
-    if SLURMK is None:
-        pytest.skip("slurmk is not on PATH")
     directory = Path(tempfile.mkdtemp(prefix="slurmk-rights-"))
     suffix = f"-{secrets.token_hex(4)}"
     overlay = {
