@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import islice
 
-from slurmk.planner.forecast import Forecast
+from slurmk.planner.forecast import Abandoned, Forecast
 from slurmk.planner.plan import forecast, plan_starts
 from slurmk.planner.snapshot import Plan, Snapshot
 
@@ -61,6 +62,7 @@ class Planning:
         self._took = 0.0
         self._reacting = asyncio.Lock()
         self._tasks: list[asyncio.Task[None]] = []
+        self._stopped = threading.Event()
         self.timed: Timed = _nobody
 
     def start(self) -> None:
@@ -68,7 +70,8 @@ class Planning:
         self._tasks = [loop.create_task(self._serve()), loop.create_task(self._serve_full())]
 
     async def stop(self) -> None:
-        """Stop planning; the plan in progress is not used."""
+        """Stop planning; the plan in progress is abandoned."""
+        self._stopped.set()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -106,6 +109,8 @@ class Planning:
     async def _guarded(self, work: Callable[[], Awaitable[None]]) -> None:
         try:
             await work()
+        except Abandoned:
+            return
         except Exception:
             log.exception("no plan could be made")
             self._forecast = None
@@ -116,7 +121,7 @@ class Planning:
         snapshot = self._snapshot()
         if snapshot is None:
             return
-        made, plan = await asyncio.get_running_loop().run_in_executor(self._full, _full_plan, snapshot)
+        made, plan = await asyncio.get_running_loop().run_in_executor(self._full, self._full_plan, snapshot)
         self._took = time.monotonic() - began
         self.timed(self._took, len(snapshot.pending), True)
         async with self._reacting:
@@ -124,6 +129,13 @@ class Planning:
             await self._take_over(plan)
         if self._full_wanted.is_set():
             await self._react()  # to what changed while the plan was made
+
+    def _full_plan(self, snapshot: Snapshot) -> tuple[Forecast, Plan]:
+        made = forecast(snapshot, self._wanted)
+        return made, made.plan()
+
+    def _wanted(self) -> bool:
+        return not self._stopped.is_set()
 
     async def _react(self) -> None:
         async with self._reacting:
@@ -153,8 +165,3 @@ def parts(plan: Plan) -> Iterator[Plan]:
     yield replace(plan, outlooks=dict(islice(outlooks, TAKEN_TOGETHER)))
     while part := dict(islice(outlooks, TAKEN_TOGETHER)):
         yield replace(plan, starts=(), outlooks=part)
-
-
-def _full_plan(snapshot: Snapshot) -> tuple[Forecast, Plan]:
-    made = forecast(snapshot)
-    return made, made.plan()

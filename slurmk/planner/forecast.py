@@ -7,7 +7,7 @@ delays a promised start), while the next full plan is still being made.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -70,12 +70,23 @@ class Held:
     allocation: Allocation | None = None
 
 
-class Forecast:
-    """See the module."""
+class Abandoned(Exception):
+    """Nobody wants this plan any more."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
+
+def always() -> bool:
+    """A plan that is wanted to its end."""
+    return True
+
+
+class Forecast:
+    """See the module. ``wanted`` is asked before each record; once it says no, ``Abandoned`` is raised."""
+
+    def __init__(self, snapshot: Snapshot, wanted: Callable[[], bool] = always) -> None:
         self.snapshot = snapshot
         self.now = snapshot.time
+        self.wanted = wanted
+        self.attention = Attention(snapshot.bounds, snapshot.time)
         self.partitions = {partition.name: partition for partition in snapshot.partitions}
         pools, pool_of = _pools(snapshot)
         resources = resources_of(snapshot)
@@ -216,19 +227,22 @@ class Forecast:
 
     def book_all(self, rows: Iterable[PendingRow]) -> None:
         """Give each record, in the order given, its start or its reason."""
-        attention = Attention(self.snapshot.bounds, self.now)
         for row in rows:
-            if not attention.looks_at(row, len(self.starts)):
-                self._pass_over(row)
-                continue
-            if row.held_reason is Reason.NONE and not row.component_of and not attention.reserves(row):
-                self._only_start(row)
-            else:
-                self.decide(row)
-            if row.job_id in self.promised:
-                attention.note(row)
-            if self.snapshot.preemption is not None and row.job_id in self.outlooks:
-                make_room(self, row)
+            self.book_next(row)
+
+    def book_next(self, row: PendingRow) -> None:
+        """Give the record that is next in the queue its start or its reason."""
+        if not self.attention.looks_at(row, len(self.starts)):
+            self._pass_over(row)
+            return
+        if row.held_reason is Reason.NONE and not row.component_of and not self.attention.reserves(row):
+            self._only_start(row)
+        else:
+            self.decide(row)
+        if row.job_id in self.promised:
+            self.attention.note(row)
+        if self.snapshot.preemption is not None and row.job_id in self.outlooks:
+            make_room(self, row)
 
     def _pass_over(self, row: PendingRow) -> None:
         """The record is not looked at in this plan."""
@@ -416,6 +430,8 @@ class Forecast:
 
     def needs(self, row: PendingRow) -> tuple[list[Requirement], Outlook]:
         """What the record needs, one way after another that could do, or the reason why none ever can."""
+        if not self.wanted():
+            raise Abandoned
         refusal = Outlook(Reason.PARTITION_CONFIG)
         found: list[Requirement] = []
         impossible: list[Requirement] = []

@@ -9,9 +9,10 @@ priorities say nothing but who came first.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
-from slurmk.planner.forecast import Forecast
+from slurmk.planner.forecast import Forecast, always
 from slurmk.planner.promises import forecast_by_promises
 from slurmk.planner.queue import in_order, in_order_of_arrival
 from slurmk.planner.reaction import react
@@ -23,13 +24,16 @@ def plan(snapshot: Snapshot) -> Plan:
     return forecast(snapshot).plan()
 
 
-def forecast(snapshot: Snapshot) -> Forecast:
-    """A full plan with its working state: ``forecast(snapshot).plan()`` is the plan, and ``plan_starts`` can go on from it."""
+def forecast(snapshot: Snapshot, wanted: Callable[[], bool] = always) -> Forecast:
+    """A full plan with its working state: ``forecast(snapshot).plan()`` is the plan, and ``plan_starts`` can go on from it.
+
+    Raises forecast.Abandoned once ``wanted``, which is asked for each record, says no.
+    """
     ordered = in_order(snapshot, snapshot.pending)
     ordered = ordered[: snapshot.depth] if snapshot.depth else ordered
     if snapshot.by_promises and snapshot.preemption is None and in_order_of_arrival(ordered):
-        return forecast_by_promises(snapshot, ordered)
-    made = Forecast(replace(snapshot, by_promises=False))
+        return forecast_by_promises(snapshot, ordered, wanted)
+    made = Forecast(replace(snapshot, by_promises=False), wanted)
     made.book_all(ordered)
     return made
 

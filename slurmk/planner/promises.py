@@ -9,11 +9,11 @@ what fits beside that starts now.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from slurmk.model.states import Reason
-from slurmk.planner.forecast import Forecast
+from slurmk.planner.forecast import Forecast, always
 from slurmk.planner.policy import ATTEMPTS, KEPT_FREE, comes_first, promise, slowdown
 from slurmk.planner.profile import FOREVER
 from slurmk.planner.reaction import offer
@@ -33,9 +33,9 @@ class Queue:
     early: frozenset[int]  # which go by their arrival
 
 
-def forecast_by_promises(snapshot: Snapshot, rows: Sequence[PendingRow]) -> Forecast:
-    """A full plan of ``rows``, which are in the order of arrival."""
-    kept = Forecast(snapshot)
+def forecast_by_promises(snapshot: Snapshot, rows: Sequence[PendingRow], wanted: Callable[[], bool] = always) -> Forecast:
+    """A full plan of ``rows``, which are in the order of arrival; see ``Forecast`` for ``wanted``."""
+    kept = Forecast(snapshot, wanted)
     choice = _anything_may_start(kept, rows)
     _keep_all(kept, rows)
     _promise(kept, rows)
@@ -44,7 +44,7 @@ def forecast_by_promises(snapshot: Snapshot, rows: Sequence[PendingRow]) -> Fore
     queue = _ordered(snapshot, rows, kept.promises)
     first: set[int] = set()
     for _ in range(max(1, min(ATTEMPTS, FEW // len(rows)))):
-        made, late = _attempt(snapshot, queue, first, kept.promises)
+        made, late = _attempt(kept, queue, first)
         if late is None:
             return made
         if late in first:
@@ -132,9 +132,10 @@ def _size(row: PendingRow, cpus_per_node: int) -> int:
     return max(1, demand.tasks * demand.cpus_per_task, demand.minimum_cpus, demand.minimum_nodes)
 
 
-def _attempt(snapshot: Snapshot, queue: Queue, first: set[int], promises: dict[int, int]) -> tuple[Forecast, int | None]:
-    """A plan by preference, and one that it makes late, if any."""
-    made = Forecast(snapshot)
+def _attempt(promising: Forecast, queue: Queue, first: set[int]) -> tuple[Forecast, int | None]:
+    """A plan by preference, and one that it makes late by what is promised, if any."""
+    promises = promising.promises
+    made = Forecast(promising.snapshot, promising.wanted)
     made.promises = promises
     for row in queue.promised:
         if row.job_id in first:

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NoReturn
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,9 +18,14 @@ from hypothesis import strategies as st
 from slurmk.daemon import planning
 from slurmk.daemon.memory import NEVER, collect_now_and_then
 from slurmk.daemon.planning import Planning, parts
-from slurmk.model.job import Allocation
+from slurmk.model.job import Allocation, JobRequest
+from slurmk.model.node import Node, Partition
+from slurmk.model.site import Site
 from slurmk.model.states import Reason
-from slurmk.planner.snapshot import Outlook, Plan, Snapshot, Start
+from slurmk.planner.build import demand_of, node_table
+from slurmk.planner.forecast import Abandoned
+from slurmk.planner.plan import forecast
+from slurmk.planner.snapshot import Outlook, PartitionRow, PendingRow, Plan, Snapshot, Start
 
 
 @settings(max_examples=50, deadline=None)
@@ -45,6 +56,44 @@ def test_planning_stops_though_it_is_woken_at_that_moment() -> None:
 
     for _ in range(5):
         asyncio.run(story())
+
+
+def test_a_plan_in_progress_is_abandoned() -> None:
+    entered, left = threading.Event(), threading.Event()
+
+    def endless(snapshot: Snapshot, wanted: Callable[[], bool]) -> NoReturn:
+        entered.set()
+        while wanted():
+            time.sleep(0.001)
+        left.set()
+        raise Abandoned
+
+    async def story() -> None:
+        made = Planning(empty_snapshot, lambda plan: pytest.fail("an abandoned plan was taken over"))
+        made.start()
+        made.wake()
+        await asyncio.to_thread(entered.wait, 5)
+        await asyncio.wait_for(made.stop(), 5)
+        assert await asyncio.to_thread(left.wait, 5)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(planning, "forecast", endless)
+        asyncio.run(story())
+
+
+def test_a_forecast_asks_before_each_record_whether_it_is_wanted() -> None:
+    demand = demand_of(JobRequest(minimum_nodes=1), Partition("p", ()), Site("c", (), ()))
+    partition = PartitionRow("p", np.arange(1), True, 1, None, 0, None)
+    rows = tuple(PendingRow(number, demand, ("p",), 100 - number, 0, 60, 1) for number in range(1, 51))
+    snapshot = replace(empty_snapshot(), nodes=node_table([Node("n0")]), partitions=(partition,), pending=rows)
+    answers = iter([True] * 5)
+    with pytest.raises(Abandoned):
+        forecast(snapshot, lambda: next(answers, False))
+    assert forecast(snapshot).plan().outlooks
+
+
+def empty_snapshot() -> Snapshot:
+    return Snapshot(1, 100, node_table([]), (), (), ())
 
 
 def test_no_full_collection_comes_by_itself_and_the_collector_is_given_back() -> None:
