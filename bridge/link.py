@@ -9,6 +9,7 @@ host and described), then ``report`` (id, event, …) and ``address`` (manager) 
 Messages to stepd: ``nonce``, ``job`` (the description, only if it was not informed before), ``unknown`` (end everything),
 ``manager`` (where the step manager listens), ``terminate`` (kill_wait), ``signal`` (signal, step, flags), ``limit``
 (end_time) ``ask`` (id, what, …) and ``ack`` (id); in a pod also ``welcome`` (proof), ``peers`` (addresses) and ``begin``.
+``begin``, like ``job`` to a pod, says the time: the time limit counts from then on.
 
 stepd in a pod runs as the job's user, who can therefore speak as it. What it says concerns its own job only, and is brought
 within bounds: it can misstate how the job's steps went, what they used and how the job ended, as a script could by other
@@ -114,6 +115,7 @@ class Attempt:
     started: bool = False
     most_steps: int = 40_000  # MaxStepCount; a pod could tell of any number
     pods: bool = False  # its stepds are in pods: they begin together, when all have come, and learn their addresses
+    begun: int = 0  # when they were told to begin, which is when the job's time begins; 0 where this process did not
     deleted: set[str] = field(default_factory=set)  # nodes whose pods somebody deletes, and not because the job was ended
 
     @property
@@ -293,10 +295,11 @@ class StepdLink:
             for seat in seats:
                 if seat.writer is not None:
                     seat.tell(peers)
+        attempt.begun = attempt.begun or int(self._now())
         for seat in waiting:
             if seat.writer is not None:
                 seat.begun = True
-                seat.writer.write(_frame({"kind": "begin"}) if seat.described else _job(attempt))
+                seat.writer.write(_frame({"kind": "begin", "time": attempt.begun}) if seat.described else _job(attempt))
 
     def _manager_found(self, attempt: Attempt, address: str) -> None:
         if attempt.manager == address or (attempt.pods and not _is_manager(attempt, address)):
@@ -368,8 +371,15 @@ def _welcome(attempt: Attempt, message: Mapping[str, Any]) -> bytes:
     return _frame({"kind": "welcome", "proof": hmac.new(attempt.secret, text.encode(), "sha256").hexdigest()})
 
 
+def _begun(attempt: Attempt, message: Mapping[str, Any], now: float) -> float | None:
+    """When a job's pods began: as they were told, or as they say who were told by an earlier process."""
+    if not attempt.pods:
+        return None
+    return float(attempt.begun or _number(message.get("begun", int(now)), LATEST))
+
+
 def _job(attempt: Attempt) -> bytes:
-    return wire.encode(wire.MESSAGE, b'{"kind":"job","job":' + attempt.description() + b"}")
+    return wire.encode(wire.MESSAGE, b'{"kind":"job","time":%d,"job":%b}' % (attempt.begun, attempt.description()))
 
 
 def _is_manager(attempt: Attempt, address: str) -> bool:
@@ -384,7 +394,7 @@ def events_of(attempt: Attempt, node: str, message: Mapping[str, Any], now: floa
     job_id, restart = attempt.key
     match message["event"]:
         case "started":
-            events: list[Event] = [] if attempt.started else [JobStarted(now, job_id, restart)]
+            events: list[Event] = [] if attempt.started else [JobStarted(now, job_id, restart, _begun(attempt, message, now))]
             attempt.started = True
             if "step" in message:
                 events.append(StepStarted(now, restart, step_of(job_id, message["step"], attempt.most_steps)))

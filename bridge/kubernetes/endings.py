@@ -66,6 +66,16 @@ def stage_of(pod: Manifest) -> Stage:
     return Stage.RUNNING if phase == "Running" else Stage.BOUND
 
 
+def started_at(pod: Manifest) -> float | None:
+    """When a pod's container began to run (Unix seconds), None when it never did or nobody says."""
+    state = (_container(pod) or {}).get("state") or {}
+    said = (state.get("running") or state.get("terminated") or {}).get("startedAt")
+    try:
+        return datetime.fromisoformat(said).timestamp() if said else None
+    except (TypeError, ValueError):
+        return None
+
+
 def is_simulated(pod: Manifest) -> bool:
     """True for a running pod whose container has no runtime's id: nothing runs in it, so nobody will report."""
     container = _container(pod)

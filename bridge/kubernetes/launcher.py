@@ -594,8 +594,11 @@ class KubernetesLauncher:
             self._began(presence)
 
     def _began(self, presence: Presence) -> None:
+        """It has begun, without a stepd that could say so: when its last pod was up."""
         presence.told = Told.BEGAN
-        self._tell(JobStarted(time.time(), *presence.key))
+        pods = [pod for node in presence.nodes if (pod := presence.pod_of(node)) is not None]
+        begun = [moment for pod in pods if (moment := endings.started_at(pod)) is not None]
+        self._tell(JobStarted(time.time(), *presence.key, begun=max(begun, default=time.time())))
 
     # ---------------------------------------------------------------- endings
 
@@ -630,6 +633,8 @@ class KubernetesLauncher:
         event = self._event(presence, node, ending)
         if event is None:
             return
+        if isinstance(event, BatchEnded) and presence.told is Told.NOTHING:
+            self._began(presence)
         if not (isinstance(event, NodeFailed) and len(presence.nodes) > 1):
             presence.told = Told.ENDED
         log.info(

@@ -40,6 +40,9 @@ GRACE_SECONDS = 5
 BACKSTOP_SECONDS = 60
 """What the kubelet waits beyond the end of everything that stepd allows."""
 
+START_SECONDS = 3600
+"""What a pod may take to come up, images pulled and all: the kubelet counts that as well, the job's time limit does not."""
+
 LONGER_SECONDS = 86400
 """By how much a running job's time limit can be raised where its partition has no MaxTime."""
 
@@ -280,7 +283,7 @@ def deadline_of(job: Job, site: Site) -> int | None:
     over = site.over_time_limit if partition is None or partition.over_time_limit is None else partition.over_time_limit
     limit = job.time_limit * 60
     limit = max(limit, longest * 60) if longest != INFINITE else limit + LONGER_SECONDS
-    return limit + over * 60 + site.kill_wait + BACKSTOP_SECONDS
+    return START_SECONDS + limit + over * 60 + site.kill_wait + BACKSTOP_SECONDS
 
 
 def merge(base: Any, over: Any) -> Any:

@@ -188,11 +188,13 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class JobStarted:
-    """The launcher reports that the job's script (or its allocation) is up on all of its nodes."""
+    """The launcher reports that the job's script (or its allocation) is up on all of its nodes. ``begun`` (Unix seconds) is
+    when it came up, where that took time that is not the job's, as with pods: its run time counts from then on."""
 
     time: float
     job_id: int
     restart: int
+    begun: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

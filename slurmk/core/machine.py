@@ -62,7 +62,7 @@ from slurmk.core.events import (
 from slurmk.core.kills import kill, may_change
 from slurmk.core.nodes import restore as restore_nodes
 from slurmk.core.priority import MULTIFACTOR, Directory, Factors
-from slurmk.core.state import NodeUsage, Phase, State, Turn, limit_end, phase_of
+from slurmk.core.state import NodeUsage, Phase, State, Turn, lateness, limit_end, phase_of
 from slurmk.core.submission import submit, trial
 from slurmk.model.job import Job
 from slurmk.model.node import Node, Partition
@@ -70,7 +70,7 @@ from slurmk.model.node_states import Condition
 from slurmk.model.quotas import Quota
 from slurmk.model.reservation import Reservation
 from slurmk.model.site import Site
-from slurmk.model.states import JobState, NodeFlag, Reason
+from slurmk.model.states import JobFlag, JobState, NodeFlag, Reason
 from slurmk.planner.build import SnapshotCache, Waiting, build_snapshot, pending_row
 from slurmk.planner.snapshot import Outlook, PendingRow, Snapshot
 
@@ -318,7 +318,9 @@ def _alarm(turn: Turn, job: Job) -> None:
         _alarm_pending(turn, job)
     elif phase is Phase.RUNNING:
         limit = limit_end(job)
-        due = None if limit is None else limit + planning.lateness(turn.state, job)
+        if limit is not None and job.flags & JobFlag.CONFIGURING:  # none of its time is used yet
+            limit += turn.now - job.start_time
+        due = None if limit is None else limit + lateness(turn.state, job)
         if due is not None and due <= turn.now:
             end(turn, job, JobState.TIMEOUT, Reason.TIME_LIMIT)
         elif due is not None:

@@ -18,14 +18,11 @@ from slurmk.core.events import Planned
 from slurmk.core.preemption import carry_out, forget_gone, resume_parked
 from slurmk.core.quotas import within_quotas
 from slurmk.core.reservation_use import within_reservations
-from slurmk.core.state import NodeUsage, Phase, State, Turn, limit_end, phase_of
+from slurmk.core.state import NodeUsage, Phase, State, Turn, limit_end, phase_of, watch_limit
 from slurmk.model.job import Allocation, Job, NodeShare
 from slurmk.model.node import Node, Partition
-from slurmk.model.states import NO_VALUE, JobFlag, JobState, Reason
+from slurmk.model.states import JobFlag, JobState, Reason
 from slurmk.planner.snapshot import Outlook, Start
-
-BACKSTOP = 60
-"""Seconds that a job may be late beyond its limit and KillWait before the controller ends it in stepd's stead."""
 
 
 def planned(turn: Turn, event: Planned) -> None:
@@ -171,22 +168,6 @@ def begin(turn: Turn, job: Job, start: Start) -> None:
     turn.emit(Launch(job))
     mail(turn, job, "BEGIN")
     turn.note(job)
-
-
-def watch_limit(turn: Turn, job: Job) -> None:
-    """Look at a running job again when it is so late that stepd must have failed to end it."""
-    end = limit_end(job)
-    if end is not None:
-        turn.wake_at(end + lateness(turn.state, job), job.job_id)
-
-
-def lateness(state: State, job: Job) -> int:
-    """Seconds after its limit at which the controller ends a job itself."""
-    partition = state.partitions.get(job.partition)
-    over = partition.over_time_limit if partition and partition.over_time_limit is not None else state.site.over_time_limit
-    if over >= NO_VALUE:
-        over = 365 * 24 * 60
-    return over * 60 + state.site.kill_wait + BACKSTOP
 
 
 def _components(state: State, starts: Iterable[Start]) -> dict[int, list[Start]]:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 FIRST_PRIORITY = 4294901760
 """Priority of the first job under priority/basic; each later one has one less."""
 
+BACKSTOP = 60
+"""Seconds that a job may be late beyond its limit and KillWait before the controller ends it in stepd's stead."""
 
 Key = TypeVar("Key")
 
@@ -434,3 +436,19 @@ def limit_end(job: Job) -> int | None:
     if job.time_limit >= NO_VALUE:
         return None
     return job.start_time + job.time_limit * 60 + job.suspended_seconds
+
+
+def watch_limit(turn: Turn, job: Job) -> None:
+    """Look at a running job again when it is so late that stepd must have failed to end it."""
+    end = limit_end(job)
+    if end is not None:
+        turn.wake_at(end + lateness(turn.state, job), job.job_id)
+
+
+def lateness(state: State, job: Job) -> int:
+    """Seconds after its limit at which the controller ends a job itself."""
+    partition = state.partitions.get(job.partition)
+    over = partition.over_time_limit if partition and partition.over_time_limit is not None else state.site.over_time_limit
+    if over >= NO_VALUE:
+        over = 365 * 24 * 60
+    return over * 60 + state.site.kill_wait + BACKSTOP

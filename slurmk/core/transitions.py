@@ -11,7 +11,7 @@ from dataclasses import replace
 from signal import strsignal
 from typing import Any, TypeAlias
 
-from slurmk.core.effects import SaveStep
+from slurmk.core.effects import SaveStep, UpdateLimit
 from slurmk.core.endings import end, release, requeue, try_later
 from slurmk.core.events import (
     BatchEnded,
@@ -24,7 +24,7 @@ from slurmk.core.events import (
     StepStarted,
     Withdrawn,
 )
-from slurmk.core.state import Phase, Turn, phase_of
+from slurmk.core.state import Phase, Turn, limit_end, phase_of, watch_limit
 from slurmk.model.job import BATCH_STEP, Job, Step
 from slurmk.model.states import JobFlag, JobState, Reason
 
@@ -45,8 +45,19 @@ def report(turn: Turn, event: Report) -> None:
 
 
 def _running_started(turn: Turn, job: Job, event: JobStarted) -> None:
-    if job.flags & JobFlag.CONFIGURING:
-        turn.save(replace(job, flags=job.flags & ~JobFlag.CONFIGURING, launch_failures=0))
+    if not job.flags & JobFlag.CONFIGURING:
+        return
+    job = replace(job, flags=job.flags & ~JobFlag.CONFIGURING, launch_failures=0)
+    begun = job.start_time if event.begun is None else min(max(job.start_time, int(event.begun)), turn.now)
+    if begun == job.start_time:
+        turn.save(job)
+        return
+    job = replace(job, start_time=begun)
+    end = limit_end(job)
+    job = turn.save(replace(job, end_time=end or 0))
+    if end is not None:
+        turn.emit(UpdateLimit(job.job_id, job.restarts, end))
+        watch_limit(turn, job)
 
 
 def _running_ended(turn: Turn, job: Job, event: BatchEnded) -> None:

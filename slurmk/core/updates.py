@@ -18,9 +18,8 @@ from slurmk.core.errors import Errno, SlurmError
 from slurmk.core.events import Caller, Hold, JobSelection, KillFlag, Requeue, Suspend, UpdateJob
 from slurmk.core.feasibility import unknown_features
 from slurmk.core.kills import for_each, may_change
-from slurmk.core.planning import watch_limit
 from slurmk.core.priority import HIGHEST, MULTIFACTOR, Factors, factors, priority_of
-from slurmk.core.state import Phase, Turn, holds_nodes, limit_end, phase_of
+from slurmk.core.state import Phase, Turn, holds_nodes, limit_end, phase_of, watch_limit
 from slurmk.core.submission import set_alarms
 from slurmk.core.transitions import may_requeue
 from slurmk.model.job import Job

@@ -369,10 +369,12 @@ def _running_rows(
 
 def running_row(job: Job, now: int, site: Site, latest: int | None = None) -> RunningRow:
     """A job that holds its allocation until its limit, or ``latest``, or for a moment more when that has passed or it is
-    completing."""
+    completing. One that is late to come up has all its time before it."""
     assert job.allocation is not None
     limit = YEAR if job.time_limit >= NO_VALUE else job.time_limit * 60
     end = job.start_time + limit + job.suspended_seconds
+    if job.flags & JobFlag.CONFIGURING and end <= now:
+        end = now + limit
     if latest is not None:
         end = min(end, latest)
     if job.flags & JobFlag.COMPLETING or end <= now:

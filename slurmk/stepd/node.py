@@ -100,6 +100,7 @@ class Node:
         self._limit: Optional[asyncio.TimerHandle] = None
         self._warning: Optional[asyncio.TimerHandle] = None
         self._end_time: Optional[int] = None
+        self._limit_told = False  # the end is as it was told apart, not as the description has it
         self._peer: Optional[asyncio.Task[Any]] = None
 
     @property
@@ -193,6 +194,7 @@ class Node:
         elif kind == "signal":
             self.signal(int(message["signal"]), message.get("step"), int(message.get("flags", 0)))
         elif kind == "limit":
+            self._limit_told = True
             self._set_limit(message["end_time"])
         elif kind == "ask":
             self._tell(dict(questions.answer(self, message), kind="answer", id=message["id"]))
@@ -228,9 +230,9 @@ class Node:
         await self.manager.listen()
         _write(os.path.join(self.directory, MANAGER_FILE), self.manager.address.encode(), 0o600)
         self._tell({"kind": "address", "manager": self.manager.address})
-        self._set_limit(job["end_time"])
+        self._set_limit(self._end_time if self._limit_told else job["end_time"])
         if not job["batch"]:
-            self.reports.add("started")
+            self.reports.add("started", begun=job["start_time"])
             return
         try:
             await self._start_batch()
@@ -312,11 +314,11 @@ class Node:
                 message = await messages.read_message(batch.reader)
                 kind = message.get("kind")
                 if kind == "running":
-                    self.reports.add("started", step=self._batch_step)
+                    self.reports.add("started", step=self._batch_step, begun=self.job["start_time"])
                 elif kind == "exit":
                     self.batch_status = int(message["status"])
                 elif kind == "failed":
-                    self.reports.add("started", step=self._batch_step)
+                    self.reports.add("started", step=self._batch_step, begun=self.job["start_time"])
                     self.batch_status = CANNOT_OPEN
                 elif kind == "done":
                     measured = message["usage"]

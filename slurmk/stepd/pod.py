@@ -72,7 +72,7 @@ class Pod(Node):
     """The stepd of a pod. ``place`` also has address (the pod's), instance (which pod it is of those that there may have
     been in this place) and hosts (a file, empty where the pod is alone). ``described`` is what the Secret says of the job."""
 
-    def __init__(self, place: Mapping[str, Any], described: Mapping[str, Any]) -> None:
+    def __init__(self, place: Mapping[str, Any], described: Dict[str, Any]) -> None:
         super().__init__(place)
         self.described = described
         self.deleted = False
@@ -105,7 +105,11 @@ class Pod(Node):
                 raise wire.WireError("who answered is not the controller")
             self._trusted = True
         elif kind == "begin":
+            self._count_from(message.get("time"), self.described)
             await self._begin(self.described)
+        elif kind == "job":
+            self._count_from(message.get("time"), message["job"])
+            await super()._obey(message)
         elif kind == "peers":
             self._learn(message["addresses"])
         else:
@@ -113,6 +117,16 @@ class Pod(Node):
 
     async def _begin(self, job: Mapping[str, Any]) -> None:
         await super()._begin(adapted(job, self.place, os.environ) if not self.job else job)
+
+    def _count_from(self, time: Any, job: Dict[str, Any]) -> None:
+        """The job's time begins now, at the controller's ``time``: what its pods took to come is not its own."""
+        late = time - job["start_time"] if isinstance(time, int) and not self._informed else 0
+        if late > 0:
+            job["start_time"] += late
+            if job["end_time"] is not None:
+                job["end_time"] += late
+            if self._end_time is not None:
+                self._end_time += late
 
     def _learn(self, addresses: Mapping[str, Any]) -> None:
         if self.place["hosts"]:
@@ -243,7 +257,7 @@ def complain(text: str, log: str = TERMINATION_LOG) -> None:
         file.write(("slurmk: error: %s" % text)[:LONGEST_MESSAGE])
 
 
-async def _live(place: Mapping[str, Any], described: Mapping[str, Any]) -> int:
+async def _live(place: Mapping[str, Any], described: Dict[str, Any]) -> int:
     pod = Pod(place, described)
     await pod.run()
     return pod.exit_code

@@ -22,6 +22,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -413,6 +414,10 @@ class Controller:
     def shown(self, job: int, field: str) -> str:
         """One value of squeue's, by the name that its --Format has for it."""
         return self.run("squeue", "-h", "-j", str(job), "-O", f"{field}:300").stdout.strip()
+
+    def seconds(self, job: int, field: str) -> float:
+        """A time of squeue's as Unix seconds."""
+        return datetime.fromisoformat(self.shown(job, field)).timestamp()
 
     def wait_for(self, job: int, *states: str, seconds: float = 30) -> str:
         """Until the job is in one of the states; gives which."""

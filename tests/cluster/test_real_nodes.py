@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -157,6 +158,16 @@ def test_a_job_cancels_itself(cluster: Cluster) -> None:
     job = cluster.submit("--wrap 'scancel $SLURM_JOB_ID; sleep 60'", user=USER)
     assert cluster.wait_end(job) == "CANCELLED"
     assert "CANCELLED AT" in cluster.output(job)
+
+
+def test_the_jobs_time_is_the_same_inside_and_outside(cluster: Cluster) -> None:
+    body = "echo $SLURM_JOB_ID; date +%s; srun -n 1 sh -c 'echo $SLURM_JOB_START_TIME; echo $SLURM_JOB_END_TIME'"
+    state, lines = batch(cluster, "-n 1 -t 3", body)
+    job, began, start, end = map(int, lines)
+    assert (state, end) == ("COMPLETED", start + 180)
+    assert start <= began <= start + 10
+    said = cluster.ok(f"sacct -X -n -P -j {job} -o Start")
+    assert datetime.fromisoformat(said).timestamp() == start
 
 
 def test_too_much_memory(cluster: Cluster) -> None:

@@ -9,6 +9,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +111,27 @@ def nothing_is_left(lab: Lab, controller: Controller, seconds: float = SOON) -> 
 def started_once(proxy: Proxy) -> None:
     twice = [name for name, count in proxy.creations.items() if count > 1 and "Lease" not in name and "Review" not in name]
     assert not twice, f"made more than once: {twice}"
+
+
+# ------------------------------------------------------------------------------------------------ slow
+
+
+def test_what_pods_take_to_come_up_is_not_the_jobs_time(lab: Lab, proxy: Proxy, begin: Begin) -> None:
+    controller = begin(annotations={"lab/start-delay": "7s"}, admissionTimeout=120)
+    job = controller.submit("-t", "1", "-N", "2")
+    until(lambda: controller.shown(job, "StateCompact") == "CF", SOON, "the job is not CONFIGURING")
+    launched = controller.seconds(job, "StartTime")
+    until(lambda: controller.shown(job, "StateCompact") == "R", 2 * SOON, "the job does not run")
+    containers = [pod["status"]["containerStatuses"][0]["state"]["running"] for pod in pods(lab, controller)]
+    begun = max(datetime.fromisoformat(each["startedAt"]).timestamp() for each in containers)
+    assert begun >= launched + 5
+    assert controller.seconds(job, "StartTime") == begun
+    assert controller.seconds(job, "EndTime") == begun + 60
+    said = controller.run("sacct", "-X", "-n", "-P", "-j", str(job), "-o", "Start,Elapsed").stdout.strip()
+    start, _, elapsed = said.partition("|")
+    assert datetime.fromisoformat(start).timestamp() == begun
+    assert int(elapsed[-2:]) <= time.time() - begun + 1
+    controller.run("scancel", str(job))
 
 
 # ------------------------------------------------------------------------------------------------ away

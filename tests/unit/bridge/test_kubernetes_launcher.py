@@ -7,6 +7,7 @@ import functools
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
@@ -205,9 +206,24 @@ async def test_any_pod_that_fails_fails_the_job(tmp_path: Path) -> None:
         await it.begin()
         await it.launcher.launch(TWO, FILES)
         it.change("slurmk-42-n1", "Failed", 5)
-        ended, _ = await it.heard(BatchEnded, NodesReleased)
+        _, ended, _ = await it.heard(JobStarted, BatchEnded, NodesReleased)
         assert isinstance(ended, BatchEnded)
         assert ended.exit_code == 5 << 8
+
+
+@pytest.mark.parametrize("phase", ["Running", "Succeeded"])
+@in_a_loop
+async def test_a_job_has_begun_when_the_last_of_its_pods_did(tmp_path: Path, phase: str) -> None:
+    async with story(tmp_path) as it:
+        await it.begin()
+        await it.launcher.launch(TWO, FILES)
+        for name, second in (("slurmk-42-n0", 7), ("slurmk-42-n1", 3)):
+            state = {"startedAt": f"2026-11-30T10:00:0{second}Z"}
+            state |= {} if phase == "Running" else {"exitCode": 0, "reason": "Completed"}
+            it.change(name, phase, container={"state": {"running" if phase == "Running" else "terminated": state}})
+        await it.until(lambda: it.told)
+        assert isinstance(it.told[0], JobStarted)
+        assert it.told[0].begun == datetime(2026, 11, 30, 10, 0, 7, tzinfo=UTC).timestamp()
 
 
 @in_a_loop

@@ -175,10 +175,31 @@ def test_a_deleted_pod_ends_its_job_in_order_and_leaves_the_verdict_to_others(tm
 
 def test_a_time_limit_is_kept_without_the_controller(tmp_path: Path) -> None:
     async def story(cluster: Pods, launcher: PodProcesses) -> None:
-        await cluster.launch("#!/bin/sh\nsleep 300\n", minutes=1, start_time=int(time.time()) - 58)
+        await cluster.launch("#!/bin/sh\nsleep 300\n", minutes=1)
+        await cluster.until(lambda: cluster.found(JobStarted, 5))
+        await launcher.update_limit(5, 0, int(time.time()) + 1)
         end = await cluster.ended()
         assert end.timed_out
         assert "DUE TO TIME LIMIT" in (cluster.work / "slurm-5.out").read_text()
+
+    tell(tmp_path, story)
+
+
+@pytest.mark.parametrize("described", [True, False])
+def test_what_a_pod_takes_to_come_is_not_its_jobs_time(tmp_path: Path, described: bool) -> None:
+    """Its limit would be over long ago."""
+
+    async def story(cluster: Pods, launcher: PodProcesses) -> None:
+        script = b"#!/bin/sh\necho $SLURM_JOB_START_TIME $SLURM_JOB_END_TIME\n"
+        job, files = make_job(cluster.work, 5, script, minutes=1, start_time=int(time.time()) - 500)
+        cluster.jobs[5], cluster.files[5] = job, files
+        attempt = launcher.expect(job, files)
+        launcher.start(job, files, "n1", described=described)
+        end = await cluster.ended()
+        assert not end.timed_out
+        begun = cluster.found(JobStarted, 5)[0].begun
+        assert begun == attempt.begun > time.time() - 60
+        assert (cluster.work / "slurm-5.out").read_text() == f"{attempt.begun} {attempt.begun + 60}\n"
 
     tell(tmp_path, story)
 

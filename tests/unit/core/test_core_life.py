@@ -299,11 +299,47 @@ def test_suspended_time_does_not_count(cluster: Cluster) -> None:
 def test_the_controller_ends_what_stepd_should_have(cluster: Cluster) -> None:
     job_id = cluster.submit(time_limit=1)
     cluster.plan()
+    cluster.started(job_id)
     cluster.tick(61)
     assert cluster.job(job_id).state is JobState.RUNNING
     cluster.tick(5 + 60)
     assert cluster.job(job_id).state is JobState.TIMEOUT
     assert cluster.terminated() == [job_id]
+
+
+def test_what_a_job_takes_to_come_up_is_not_its_time(cluster: Cluster) -> None:
+    job_id = cluster.submit(time_limit=1)
+    cluster.plan()
+    start = int(cluster.now)
+    cluster.tick(400)
+    job = cluster.job(job_id)
+    assert (job.state, job.flags, job.start_time) == (JobState.RUNNING, JobFlag.CONFIGURING, start)
+    row = next(iter(cluster.machine.snapshot(cluster.now).running))
+    assert row.end_time == start + 400 + 60
+    cluster.tell(JobStarted(cluster.now, job_id, 0, begun=start + 398.7))
+    job = cluster.job(job_id)
+    assert (job.flags, job.start_time, job.end_time) == (JobFlag.NONE, start + 398, start + 398 + 60)
+    assert UpdateLimit(job_id, 0, start + 398 + 60) in cluster.effects
+    row = next(iter(cluster.machine.snapshot(cluster.now).running))
+    assert row.end_time == start + 398 + 60
+    assert cluster.tell(JobStarted(cluster.now, job_id, 0, begun=cluster.now)) == []
+    cluster.tick(61)
+    assert cluster.job(job_id).state is JobState.RUNNING
+    cluster.tick(5 + 60)
+    assert cluster.job(job_id).state is JobState.TIMEOUT
+
+
+@pytest.mark.parametrize(("begun", "counts_from"), [(None, 0), (-500.0, 0), (7.9, 7), (9e9, 10)])
+def test_when_a_job_came_up_lies_between_its_start_and_now(cluster: Cluster, begun: float | None, counts_from: int) -> None:
+    job_id = cluster.submit(time_limit=2)
+    cluster.plan()
+    start = int(cluster.now)
+    cluster.now += 10
+    cluster.tell(JobStarted(cluster.now, job_id, 0, begun=None if begun is None else start + begun))
+    job, moved = cluster.job(job_id), start + counts_from
+    assert (job.start_time, job.end_time) == (moved, moved + 120)
+    told = [effect for effect in cluster.effects if isinstance(effect, UpdateLimit)]
+    assert told == ([UpdateLimit(job_id, 0, moved + 120)] if counts_from else [])
 
 
 def test_begin_times_and_deadlines(cluster: Cluster) -> None:
