@@ -55,8 +55,8 @@ def is_tres_binding(text: str) -> bool:
 
 
 _MEMORY_WORDS = frozenset("quiet q verbose v none no nobind rank local prefer p".split())  # noqa: SIM905
-_SEPARATOR = re.compile(r",(?=[^0-9A-Fa-f,])(?!,0x)", re.ASCII)
-"""A comma before a digit, of hexadecimal numbers too, is one of a list."""
+_SEPARATOR = re.compile(r",(?![0-9]|[0-9A-Fa-f]*(?:,|\Z))", re.ASCII)
+"""A comma before a number, also a hexadecimal one, is one of a list; what only begins like one is a word."""
 
 
 def check_memory_binding(text: str) -> None:
@@ -96,3 +96,13 @@ def check_cpu_binding(text: str) -> None:
                 raise BindingError(f'missing list for "--cpu-bind={name}:<list>"')
         elif low not in _CPU_WORDS:
             raise BindingError(f'unrecognized --cpu-bind argument "{word}"')
+
+
+_CPU_BINDING_TYPES = {"no": "none", "off": "none", "rank": "", "q": "", "quiet": "", "v": "verbose", "auto": ""}
+"""Words of ``--cpu-bind`` that are told of by another name; "" tells nothing of it."""
+
+
+def cpu_binding_type(text: str | None) -> str:
+    """What srun -v calls a ``--cpu-bind``: ``verbose,cores``, ``map_cpu``."""
+    words = [word.partition(":")[0].lower() for word in _SEPARATOR.split(text or "") if word]
+    return ",".join(filter(None, (_CPU_BINDING_TYPES.get(word, word) for word in words))) or "(null type)"

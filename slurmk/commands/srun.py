@@ -11,11 +11,13 @@ import os.path
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby
 from typing import Any
 
 from bridge.launcher import STEPD_IN_POD, JobFiles
+from grammar.bindings import cpu_binding_type
 from grammar.errors import GrammarError
-from grammar.hostlist import expand
+from grammar.hostlist import compress, expand
 from grammar.options import OptionError
 from slurmk.commands.call import VERSION_TEXT, Call, Controller, Output, Unreadable
 from slurmk.commands.option_help import completions, help_text, usage_text
@@ -340,12 +342,25 @@ def local_part(call: Call, access: Mapping[str, str]) -> list[str]:
 
 def _execute(call: Call, controller: Controller, output: Output, step: StepRequest, job: Job, options: Options) -> None:
     """Have the caller become srun's local part."""
+    if options.get("verbose"):
+        output.error("".join(f"{NAME}: {line}\n" for line in _allocation_lines(step, job)))
     access = controller.access(job)
     program = local_part(call, access)
     environment = _environment(call, options.get("export"))
     environment.update(access)
     environment.update(step.to_variables())
     output.execute(program, environment)
+
+
+def _allocation_lines(step: StepRequest, job: Job) -> list[str]:
+    """What ``-v`` tells of the nodes that the step may use; ``cpu counts`` always say on how many nodes."""
+    assert job.allocation is not None
+    nodes = job.allocation.nodes
+    cpus = ",".join(f"{count}(x{len(list(alike))})" for count, alike in groupby(share.cpus for share in job.allocation.shares))
+    lines = [f"jobid {job.job_id}: nodes({len(nodes)}):`{compress(nodes)}', cpu counts: {cpus}"]
+    if step.cpus_per_task and not (step.exact or step.whole or step.overlap):
+        lines.append("Implicitly setting --exact, because -c/--cpus-per-task given.")
+    return [*lines, f"CpuBindType={cpu_binding_type(step.cpu_bind)}"]
 
 
 # ------------------------------------------------------------------------------------------------- on its own
@@ -374,6 +389,9 @@ async def _alone(
     job_id = await _submit(call, controller, output, event, options, checked.request, quiet=quiet)
     if job_id is None:
         return exit_error(call.environment)
+    verbose = bool(options.get("verbose"))
+    if verbose:
+        output.error(f"{NAME}: JobId={job_id} returned by the controller\n")
     try:
         job = await _wait_for_nodes(controller, output, job_id, options, quiet=quiet)
     except BaseException:
@@ -381,6 +399,8 @@ async def _alone(
         raise
     if job is None:
         return exit_error(call.environment)
+    if verbose and job.allocation is not None:
+        output.error(f"{NAME}: Nodes {compress(job.allocation.nodes)} are ready for job\n")
     step = replace(
         _step(call, options, checked.request, operands, multi_prog, job, controller.machine.site), owns_allocation=True
     )

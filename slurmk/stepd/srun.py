@@ -234,12 +234,19 @@ class Srun:
         if not self.request.get("quiet"):
             say(text)
 
+    def _detail(self, text: str) -> None:
+        """For people who want to see more: with --verbose."""
+        if self.request.get("verbose"):
+            say(text)
+
     # ---------------------------------------------------------------- what the manager says
 
     def _hear(self, message: Message) -> None:
         kind = message.get("kind")
         if kind == "created":
             self._take_step(message)
+        elif kind == "running":
+            self._detail("Node %s, %d tasks started" % (message["node"], message["tasks"]))
         elif kind == "exit":
             self._task_ended(str(message["node"]), int(message["rank"]), int(message["status"]))
         elif kind == "taken":
@@ -272,6 +279,7 @@ class Srun:
             self.info("Step created for %s" % self.name)
         for node, ranks in zip(message["nodes"], message["ranks"]):
             self.ranks.update(dict.fromkeys(ranks, node))
+            self._detail("launching %s on host %s, %d tasks: %s" % (self.name, node, len(ranks), texts.bracketed(ranks)))
         width = len(str(max(1, len(self.ranks)) - 1)) if self.request.get("label") else 0
         buffered = not self.request.get("unbuffered") and self.terminal is None
         self.sinks[1] = self._sink("output", "stdout", 1, width, buffered)
@@ -314,7 +322,7 @@ class Srun:
         self.statuses[rank] = status
         if os.WIFSIGNALED(status) and os.WTERMSIG(status) in (signal.SIGKILL, signal.SIGTERM):
             self.killed = True
-        if status:
+        if status or self.request.get("verbose"):
             self.untold.append((node, rank, status))
             if self.tell_at is None:
                 self.tell_at = time.monotonic() + GATHER_SECONDS
@@ -338,7 +346,12 @@ class Srun:
             told.setdefault((node, status), []).append(rank)
         self.untold.clear()
         for (node, status), ranks in told.items() if self.interested else ():
-            say("error: %s: %s: %s" % (node, texts.tasks(ranks), texts.ending(status)))
+            count = "%d task%s" % (len(ranks), "" if len(ranks) == 1 else "s")
+            self._detail("Received task exit notification for %s of %s (status=0x%04x)." % (count, self.name, status))
+            if status:
+                say("error: %s: %s: %s" % (node, texts.tasks(ranks), texts.ending(status)))
+            else:
+                self._detail("%s: %s: Completed" % (node, texts.tasks(ranks)))
 
     def _give_up_waiting(self) -> None:
         """--wait: the first task ended long enough ago."""

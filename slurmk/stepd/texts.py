@@ -87,6 +87,12 @@ def numbers(values: Iterable[int]) -> str:
     return ",".join(str(low) if low == high else "%d-%d" % (low, high) for low, high in pieces)
 
 
+def bracketed(values: Iterable[int]) -> str:
+    """``3`` or ``[0,2-4]``"""
+    text = numbers(values)
+    return text if text.isdigit() else "[%s]" % text
+
+
 def tasks(values: Iterable[int]) -> str:
     """``task 0`` or ``tasks 0-1``"""
     listed = sorted(set(values))

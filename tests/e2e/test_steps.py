@@ -127,3 +127,18 @@ def test_soft_limits_of_the_submitter_reach_the_job(cluster: Cluster) -> None:
         assert " ".join(soft) == expected.format(hard=hard), options
         assert lines[1] == "77"
         assert not any(line.startswith("SLURM_RLIMIT") for line in lines)
+
+
+def test_verbose_srun_tells_of_allocation_tasks_and_their_ends(cluster: Cluster) -> None:
+    done = cluster.run("srun -v -N 2 -n 3 bash -c '[ $SLURM_PROCID = 2 ] && exit 3; exit 0'")
+    assert done.returncode == 3
+    told = done.stderr.replace("tasks 0-1", "tasks 0,1")
+    job = re.search(r"^srun: JobId=(\d+) returned by the controller$", told, re.M)
+    assert job
+    assert re.search(rf"^srun: jobid {job[1]}: nodes\(2\):`\S+', cpu counts: 2\(x1\),1\(x1\)$", told, re.M), told
+    assert re.search(rf"^srun: launching StepId={job[1]}\.0 on host \S+, 2 tasks: \[0-1\]$", told, re.M), told
+    assert re.search(r"^srun: Node \S+, 2 tasks started$", told, re.M), told
+    assert re.search(
+        rf"^srun: Received task exit notification for 1 task of StepId={job[1]}\.0 \(status=0x0300\)\.$", told, re.M
+    )
+    assert re.search(r"^srun: \S+: tasks? 0.*: Completed$", told, re.M), told
