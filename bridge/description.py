@@ -40,7 +40,7 @@ def describe(job: Job, files: JobFiles, site: Site, extra: Mapping[str, Any]) ->
         "version": VERSION,
         "job": job.job_id,
         "restart": job.restarts,
-        "array": _array(job),
+        "array": array_facts(job),
         "name": job.name,
         "account": job.account,
         "partition": job.allocation.partition,
@@ -131,7 +131,7 @@ def _share(share: NodeShare, topology: Topology) -> dict[str, Any]:
     }
 
 
-def _array(job: Job) -> dict[str, int] | None:
+def array_facts(job: Job) -> dict[str, int] | None:
     """What the elements of an array can see of it."""
     if job.array_task_id is None:
         return None

@@ -247,8 +247,6 @@ def request_of(command: str, options: Options, call: Call) -> Checked:
         values["immediate"] = True
     if values.get("reboot"):
         values.setdefault("shared", "none")
-    if values.get("mail_type") and not values.get("mail_user"):
-        values["mail_user"] = call.caller.user_name
     request = JobRequest(**{name: value for name, value in values.items() if name in REQUEST_FIELDS and value is not None})
     _check_lengths(command, request)
     return Checked(request, tuple(f"{command}: {line}" for line in warnings))

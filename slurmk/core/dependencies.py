@@ -13,7 +13,7 @@ from enum import Enum
 
 from grammar.dependencies import Dependencies, Dependency, DependencyKind, format_dependency, parse_dependency
 from grammar.errors import GrammarError
-from slurmk.core import arrays
+from slurmk.core import arrays, mail
 from slurmk.core.endings import finish_pending
 from slurmk.core.errors import Errno, SlurmError
 from slurmk.core.state import Phase, State, Turn, phase_of
@@ -110,6 +110,8 @@ def _settle(turn: Turn, job: Job, wanted: Dependencies) -> Job:
     never = len(failed) == len(standings) if wanted.any_of else bool(failed)
     remaining = wanted if wanted.any_of else Dependencies(left)
     reason = Reason.DEPENDENCY_NEVER_SATISFIED if never else Reason.DEPENDENCY
+    if never and job.reason is not reason and job.priority:
+        mail.never_satisfied(turn, job)
     if never and _kill_when_invalid(turn.state, job):
         return finish_pending(turn, job, JobState.CANCELLED, reason)
     text = format_dependency(remaining)

@@ -114,11 +114,14 @@ class UpdateLimit:
 
 @dataclass(frozen=True, slots=True)
 class Mail:
-    """``--mail-type``: tell ``address`` about the job. ``kind`` is Slurm's word (BEGIN, END, FAIL, REQUEUE, …)."""
+    """``--mail-type``: tell ``address`` about the job. ``kind`` is the request's word (BEGIN, END, FAIL, REQUEUE, TIME=50% …);
+    ``variables`` are those that its kind adds to the mail program's environment."""
 
     job: Job
     kind: str
     address: str
+    subject: str
+    variables: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

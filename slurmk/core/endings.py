@@ -5,7 +5,8 @@ from __future__ import annotations
 import heapq
 from dataclasses import replace
 
-from slurmk.core.effects import ForgetJob, Mail, SaveStep, Terminate
+from slurmk.core import mail
+from slurmk.core.effects import ForgetJob, SaveStep, Terminate
 from slurmk.core.priority import priority_of
 from slurmk.core.state import Phase, Turn, phase_of
 from slurmk.model.job import Job
@@ -55,6 +56,8 @@ def end(
     gone: frozenset[str] = frozenset(),
 ) -> Job:
     """End a job that holds nodes: it is COMPLETING until all of them are released. ``gone`` are nodes that already are."""
+    if state is JobState.TIMEOUT:
+        job = mail.reach_marks(turn, job, all_of_them=True)
     job = turn.save(
         replace(
             job,
@@ -130,7 +133,7 @@ def requeue(
     """End a job that holds nodes and put it back in the queue once they are released. ``ended_as`` is what accounting says
     of this attempt in place of REQUEUED."""
     flags = job.flags | JobFlag.REQUEUED | (JobFlag.REQUEUE_HOLD if held else JobFlag.NONE)
-    mail(turn, job, "REQUEUE")
+    mail.requeued(turn, job)
     job = replace(job, flags=flags, requeued_as=ended_as)
     wait = turn.state.site.kill_wait if kill_wait is None else kill_wait
     return end(turn, job, JobState.PENDING, reason, kill_wait=wait, gone=gone, failed_node=failed_node)
@@ -209,17 +212,8 @@ def _finished(turn: Turn, job: Job) -> None:
     """A job is wholly over: those that wait for it are told, and it will be forgotten."""
     turn.state.forget_at(job.end_time + turn.state.site.minimum_job_age, job.job_id)
     turn.state.wait_for(job.job_id, frozenset())
-    mail(turn, job, "END" if job.state is JobState.COMPLETED else "FAIL")
+    mail.ended(turn, job)
     turn.note(job)
-
-
-def mail(turn: Turn, job: Job, kind: str) -> None:
-    """Tell the user, if they asked to be told of this."""
-    wanted = job.request.mail_type
-    if not wanted or job.is_array:
-        return
-    if kind in wanted or "ALL" in wanted or (kind == "FAIL" and "END" in wanted):
-        turn.emit(Mail(job, kind, job.request.mail_user or job.credentials.user_name))
 
 
 def forget_old(turn: Turn) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 from slurmk.core import (
     dependencies,
+    mail,
     nodes,
     planning,
     preemption,
@@ -317,6 +318,8 @@ def _alarm(turn: Turn, job: Job) -> None:
     if phase is Phase.PENDING:
         _alarm_pending(turn, job)
     elif phase is Phase.RUNNING:
+        job = mail.reach_marks(turn, job)
+        mail.watch_marks(turn, job)
         limit = limit_end(job)
         if limit is not None and job.flags & JobFlag.CONFIGURING:  # none of its time is used yet
             limit += turn.now - job.start_time

@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 
-from slurmk.core import arrays
+from slurmk.core import arrays, mail
 from slurmk.core.effects import Launch
-from slurmk.core.endings import mail, waits_after_failure
+from slurmk.core.endings import waits_after_failure
 from slurmk.core.events import Planned
 from slurmk.core.preemption import carry_out, forget_gone, resume_parked
 from slurmk.core.quotas import within_quotas
@@ -166,7 +166,8 @@ def begin(turn: Turn, job: Job, start: Start) -> None:
     turn.state.longest_wait = max(turn.state.longest_wait, waited)
     watch_limit(turn, job)
     turn.emit(Launch(job))
-    mail(turn, job, "BEGIN")
+    mail.began(turn, job)
+    mail.watch_marks(turn, job)
     turn.note(job)
 
 

@@ -20,6 +20,7 @@ from slurmk.core.effects import Accepted, Refused, SaveCounter
 from slurmk.core.errors import Errno, SlurmError
 from slurmk.core.events import Caller, Submission, Submit
 from slurmk.core.feasibility import unknown_features, verdict
+from slurmk.core.mail import default_address
 from slurmk.core.priority import HIGHEST, Directory, expected_priority, initial_priority
 from slurmk.core.state import State, Turn
 from slurmk.model.job import Job, JobRequest
@@ -98,6 +99,8 @@ def _draft(turn: Turn, caller: Caller, submission: Submission, component: bool) 
     if request.dependency is not None:
         text = format_dependency(wanted) if wanted else None
         request = request if text == request.dependency else replace(request, dependency=text)
+    if request.mail_type and not request.mail_user:
+        request = replace(request, mail_user=default_address(state, submission.credentials.user_name))
     reserved = reserved_nodes(state, request.reservation, turn.now)
     if not request.hold:
         check_reserved(reserved, demand)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from grammar.dependencies import format_dependency
-from slurmk.core import dependencies, reservation_use, selection, submission
+from slurmk.core import dependencies, mail, reservation_use, selection, submission
 from slurmk.core.demands import Refusal, demand_in, least_cpus
 from slurmk.core.effects import Signal, UpdateLimit
 from slurmk.core.endings import REQUEUED_HELD, again, requeue
@@ -157,6 +157,7 @@ def _resume(turn: Turn, job: Job) -> None:
     turn.emit(Signal(job.job_id, job.restarts, SIGCONT, None, KillFlag.FULL))
     turn.emit(UpdateLimit(job.job_id, job.restarts, end))
     watch_limit(turn, job)
+    mail.watch_marks(turn, job)
     turn.wake_planner()
 
 
@@ -270,6 +271,7 @@ def _apply(turn: Turn, event: UpdateJob, job: Job) -> None:
     if change.limit and holds_nodes(job):
         turn.emit(UpdateLimit(job.job_id, job.restarts, limit_end(job)))
         watch_limit(turn, job)
+        mail.watch_marks(turn, job)
     set_alarms(turn, job)
     turn.wake_planner()
 
@@ -436,6 +438,11 @@ def _reservation(change: Change, value: str) -> None:
     reservation_use.check_use(change.turn.state, change.turn.directory, change.job)
 
 
+def _mail_type(change: Change, value: tuple[str, ...]) -> None:
+    change.request(mail_type=value)
+    change.limit |= phase_of(change.job) is Phase.RUNNING  # its marks are to be looked for
+
+
 def _admin_comment(change: Change, value: str) -> None:
     change.job = replace(change.job, admin_comment=value)
 
@@ -460,7 +467,7 @@ _SIZES = _words(
     " contiguous shared overcommit required_switches core_specification thread_specification"
 )
 _PLAIN = _words(
-    "wait_for_switch delay_boot mail_type mail_user wckey prefer cluster_constraint batch_features burst_buffer reboot"
+    "wait_for_switch delay_boot wckey prefer cluster_constraint batch_features burst_buffer reboot"
     " standard_input standard_output standard_error current_working_directory"
 )
 
@@ -482,6 +489,8 @@ FIELDS: dict[str, Field] = {
     "begin_time": Field(_begin_time, _WAITING),
     "deadline": Field(_deadline, _WAITING),
     "requeue": Field(_request_field("requeue"), _ALIVE),
+    "mail_type": Field(_mail_type, _ALIVE),
+    "mail_user": Field(_request_field("mail_user"), _ALIVE),
     "kill_on_node_fail": Field(_request_field("kill_on_node_fail"), _ALIVE),
     "required_nodes": Field(_nodes("required_nodes"), _ALIVE),
     "excluded_nodes": Field(_nodes("excluded_nodes"), _WAITING),
@@ -529,6 +538,7 @@ def restore_job(turn: Turn, job: Job) -> None:
         set_alarms(turn, job)
     elif phase is Phase.RUNNING:
         watch_limit(turn, job)
+        mail.watch_marks(turn, job)
     elif phase is Phase.FINISHED:
         turn.state.forget_at(job.end_time + turn.state.site.minimum_job_age, job.job_id)
     if not job.state.finished and job.priority:

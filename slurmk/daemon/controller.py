@@ -22,7 +22,7 @@ from grammar.errors import GrammarError
 from slurmk.commands.call import Call, Output
 from slurmk.commands.dispatch import dispatch
 from slurmk.commands.statistics import Statistics
-from slurmk.core.effects import Effect, ForgetJob, Launch, Refused, SaveJob, SaveStep, Terminate
+from slurmk.core.effects import Effect, ForgetJob, Launch, Mail, Refused, SaveJob, SaveStep, Terminate
 from slurmk.core.errors import Errno, SlurmError
 from slurmk.core.events import (
     Caller,
@@ -47,6 +47,7 @@ from slurmk.daemon.connection import Doorkeeper, listen
 from slurmk.daemon.engine import Answers, Engine, with_secret
 from slurmk.daemon.identity import Identities, group_name, groups_of
 from slurmk.daemon.launching import Launching
+from slurmk.daemon.mail import Mailer
 from slurmk.daemon.members import Members
 from slurmk.daemon.memory import collect_now_and_then
 from slurmk.daemon.planning import Planning
@@ -137,6 +138,7 @@ class Daemon:
         self._quotas: tuple[Quota, ...] = ()
         self._seen: dict[str, Node] = {}
         self.keeper = TriggerKeeper(directory / "state" / "triggers.json", lambda: self.machine, self.now)
+        self.mailer = Mailer(lambda: self.machine, self.now)
         self._waiting: dict[int, list[asyncio.Future[Job | None]]] = {}
         self._stopping = asyncio.Event()
         self._end_jobs = False
@@ -349,6 +351,7 @@ class Daemon:
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self.engine.settled(), 5)
         await self.committer.stop()
+        await self.mailer.stop()
         with contextlib.suppress(FileNotFoundError):
             self.socket_path.unlink()
         log.info("stopped")
@@ -427,6 +430,9 @@ class Daemon:
         return await dispatch(call, self, output)
 
     def _perform(self, effect: Effect) -> None:
+        if isinstance(effect, Mail):
+            self.mailer.send(effect)
+            return
         if isinstance(effect, Launch):
             self.statistics.launched()
         self.launching.perform(effect)

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from bridge.launcher import JobFiles, Launcher, Report
-from slurmk.core.effects import CordonNode, Effect, Launch, Mail, Signal, Terminate, UpdateLimit
+from slurmk.core.effects import CordonNode, Effect, Launch, Signal, Terminate, UpdateLimit
 from slurmk.core.events import LaunchFailed
 from slurmk.model.job import Job
 
@@ -53,8 +53,6 @@ class Launching:
                 self._enqueue(effect.job_id, self._launcher.update_limit(effect.job_id, effect.restart, effect.end_time))
             case CordonNode():
                 self._enqueue(0, self._launcher.cordon(effect.node, effect.cordoned, effect.reason))
-            case Mail():
-                log.info("mail to %s: job %d %s", effect.address, effect.job.job_id, effect.kind)
             case _:
                 log.error("nobody carries out %s", type(effect).__name__)
 

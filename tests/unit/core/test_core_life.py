@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from core_story import ALICE, BOB, ROOT, Cluster, small_site
 
-from slurmk.core.effects import ForgetJob, Launch, Mail, SaveJob, SaveStep, Signal, Terminate, UpdateLimit, WakeAt, WakePlanner
+from slurmk.core.effects import ForgetJob, Launch, SaveJob, SaveStep, Signal, Terminate, UpdateLimit, WakeAt, WakePlanner
 from slurmk.core.errors import Errno
 from slurmk.core.events import (
     BatchEnded,
@@ -436,13 +436,6 @@ def test_what_waits_is_told_why(cluster: Cluster) -> None:
     cluster.run_to_end(1)
     cluster.plan()
     assert 2 not in cluster.machine.outlooks
-
-
-def test_mail(cluster: Cluster) -> None:
-    cluster.submit(mail_type=("BEGIN", "END"), mail_user="a@example.org")
-    cluster.plan()
-    cluster.run_to_end(1)
-    assert [effect.kind for effect in cluster.effects if isinstance(effect, Mail)] == ["END"]
 
 
 def test_running_jobs_outlive_the_controller(cluster: Cluster) -> None:
