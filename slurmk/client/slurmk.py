@@ -38,6 +38,7 @@ COMMANDS = {
     "status": "say how the cluster is",
     "env": "print what to eval to have sbatch, squeue and the others on PATH",
     "shell": "open a shell that has them on PATH; starts a cluster if none answers",
+    "why": "say why a job waits, when it is planned to start, and what smaller request would start earlier",
     "queues": "on Kubernetes: show (diff), make (apply) or delete the queues of Kueue and Volcano for accounts and QOS",
     "compatibility": "what slurmk does with each option and field of Slurm's commands, as a page or as JSON",
     "completion": "print what makes a shell complete the commands' options: bash, zsh or fish",
@@ -92,6 +93,8 @@ def run(arguments: "List[str]") -> int:
         return status(directory)
     if options.command == "env":
         return environment(directory)
+    if options.command == "why":
+        return why(directory, options.job, options.json)
     if options.command == "queues":
         return queues(directory, options.action, options.force)
     return shell(directory, controller_options(options))
@@ -137,6 +140,9 @@ def parser() -> argparse.ArgumentParser:
             command.add_argument("--detach", action="store_true", help="go to the background once the cluster answers")
         if name == "down":
             command.add_argument("--jobs", action="store_true", help="cancel the running jobs too")
+        if name == "why":
+            command.add_argument("job", metavar="JOBID", help="12, an array's 12_3, a heterogeneous job's 12+1")
+            command.add_argument("--json", action="store_true", help="the same as data, with all that was found")
         if name == "queues":
             command.add_argument("action", choices=("diff", "apply", "delete"))
             command.add_argument("--force", action="store_true", help="also change fields that others have set differently")
@@ -339,6 +345,14 @@ def status(directory: Path) -> int:
     code = tell(answer)
     print("directory: %s" % directory)
     return code
+
+
+def why(directory: Path, job: str, as_json: bool) -> int:
+    """Say why a job waits."""
+    answer = ask(directory, [b"why", os.fsencode(job), *([b"--json"] if as_json else [])])
+    if answer is None:
+        raise Fault("no cluster is up in %s" % directory)
+    return tell(answer)
 
 
 def queues(directory: Path, action: str, force: bool) -> int:

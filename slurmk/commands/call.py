@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from slurmk.core.machine import Machine
     from slurmk.core.triggers import Triggers
     from slurmk.planner.snapshot import Outlook
+    from slurmk.planner.why import Explanation, Question
 
 VERSION_TEXT = f"slurm {SLURM_VERSION} (slurmk {__version__})"
 """What ``--version`` prints: clients read the first number."""
@@ -138,6 +139,10 @@ class Controller(Protocol):
 
     async def plan_for(self, event: Submit) -> Outlook | Refused:
         """When and where the job of this submission would start if it were submitted now (--test-only)."""
+        ...
+
+    async def explain(self, question: Question) -> Explanation:
+        """Why a job waits; what is known within a few seconds."""
         ...
 
     def access(self, job: Job) -> Mapping[str, str]:

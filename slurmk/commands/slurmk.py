@@ -1,4 +1,4 @@
-"""``slurmk status``, ``slurmk down`` and ``slurmk queues``, as far as the controller answers them."""
+"""``slurmk status``, ``slurmk down``, ``slurmk queues`` and ``slurmk why``, as far as the controller answers them."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import os
 from collections import Counter
 
 from slurmk import __version__
-from slurmk.commands import queues
+from slurmk.commands import queues, why
 from slurmk.commands.call import Call, Controller, Output
 from slurmk.model.states import JobState
 
 
 async def run(call: Call, controller: Controller, output: Output) -> int:
-    """``status``, ``queues``, or ``down`` with or without ``--jobs``."""
+    """``status``, ``queues``, ``why``, or ``down`` with or without ``--jobs``."""
     words = list(call.arguments)
     if words == ["status"]:
         output.write(status(controller))
@@ -21,6 +21,8 @@ async def run(call: Call, controller: Controller, output: Output) -> int:
         return down(call, controller, output, end_jobs="--jobs" in words)
     if words[:1] == ["queues"]:
         return await queues.run(call, controller, output)
+    if words[:1] == ["why"]:
+        return await why.run(call, controller, output)
     output.error(f"slurmk: error: the controller does not know: {' '.join(words)}\n")
     return 1
 

@@ -23,6 +23,7 @@ from slurmk.core import (
     reservation_use,
     reservations,
     selection,
+    smaller,
     transitions,
     updates,
 )
@@ -74,6 +75,7 @@ from slurmk.model.site import Site
 from slurmk.model.states import JobFlag, JobState, NodeFlag, Reason
 from slurmk.planner.build import SnapshotCache, Waiting, build_snapshot, pending_row
 from slurmk.planner.snapshot import Outlook, PendingRow, Snapshot
+from slurmk.planner.why import Question
 
 AGE_INTERVAL = 300
 """Seconds after which the age in a waiting job's priority is counted anew (PriorityCalcPeriod)."""
@@ -232,10 +234,14 @@ class Machine:
         return updates.factors_of(Turn(self._state, self.users, time), job)
 
     def snapshot(self, time: float) -> Snapshot:
-        """All that a plan depends on, as it is now."""
+        """All that a plan depends on, as it is now. What is planned of it shall be handled as ``Planned``."""
         state = self._state
         state.snapshot_id += 1
         state.changes_at_snapshot = state.changes
+        return self._as_it_is(time)
+
+    def _as_it_is(self, time: float) -> Snapshot:
+        state = self._state
         return build_snapshot(
             snapshot_id=state.snapshot_id,
             time=time,
@@ -261,7 +267,18 @@ class Machine:
             return job
         usable, optional = reservation_use.usable(self._state, self.users, job)
         row = pending_row(job, self._state.partitions, self._state.site)
-        return self.snapshot(event.time), replace(row, reservations=usable, reservation_optional=optional)
+        return self._as_it_is(event.time), replace(row, reservations=usable, reservation_optional=optional)
+
+    def question(self, job_id: int, time: float) -> Question | None:
+        """For ``slurmk why``: a snapshot, the waiting record of this job in it, and smaller requests to try; None for a job
+        that does not wait. ``planner.why.explain`` answers it. Nothing is kept."""
+        state = self._state
+        job = state.jobs.get(job_id)
+        if job is None or job_id not in state.pending:
+            return None
+        snapshot = self._as_it_is(time)
+        row = next(row for row in snapshot.pending if row.job_id == job_id)
+        return Question(snapshot, row, smaller.tries(state, self.users, job, row), state.outlooks.get(job_id))
 
     def _all_waiting(self) -> Iterable[Waiting]:
         """Every pending job as the snapshot takes it; those that are new or have changed are made."""

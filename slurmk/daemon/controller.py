@@ -60,6 +60,7 @@ from slurmk.model.site import Site
 from slurmk.model.states import JobFlag
 from slurmk.planner.plan import will_run
 from slurmk.planner.snapshot import Outlook, Plan, Snapshot
+from slurmk.planner.why import Explanation, Question, explain
 
 log = logging.getLogger(__name__)
 
@@ -70,6 +71,9 @@ SPARE_FILES = 256
 
 GUARD_SECONDS = 1.0
 """How often the socket's file is looked for."""
+
+EXPLAINED_WITHIN = 10.0
+"""Seconds of planning after which ``slurmk why`` tells what it knows by then."""
 
 SWITCH_SECONDS = 0.0002
 """How long the planner's thread may keep the event loop from running."""
@@ -203,7 +207,10 @@ class Daemon:
     async def plan_for(self, event: Submit) -> Outlook | Refused:
         admitted = self._admit(event)
         tried = admitted if isinstance(admitted, Refused) else self.machine.trial(admitted)
-        return tried if isinstance(tried, Refused) else await asyncio.to_thread(will_run, *tried)
+        return tried if isinstance(tried, Refused) else await self.planning.ask(will_run, *tried)
+
+    async def explain(self, question: Question) -> Explanation:
+        return await self.planning.ask(explain, question, within=EXPLAINED_WITHIN)
 
     def access(self, job: Job) -> Mapping[str, str]:
         return self.launcher.access(job, self.secret_of(job))

@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import islice
+from typing import TypeVar
 
 from slurmk.planner.forecast import Abandoned, Forecast
 from slurmk.planner.plan import forecast, plan_starts
@@ -40,6 +41,8 @@ REGULAR = 30.0
 """A plan is made at least this often (seconds), since what was promised moves when jobs end late."""
 
 
+Answer = TypeVar("Answer")
+
 Timed = Callable[[float, int, bool], None]
 """Is told of a plan: seconds, waiting jobs, and whether it was a whole one."""
 
@@ -58,6 +61,7 @@ class Planning:
         self._full_wanted = asyncio.Event()
         self._full = ThreadPoolExecutor(1, "planner")
         self._quick = ThreadPoolExecutor(1, "reaction")
+        self._asked = ThreadPoolExecutor(1, "question")
         self._forecast: Forecast | None = None
         self._took = 0.0
         self._reacting = asyncio.Lock()
@@ -75,12 +79,22 @@ class Planning:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        for thread in (self._full, self._quick):
+        for thread in (self._full, self._quick, self._asked):
             thread.shutdown(wait=False, cancel_futures=True)
 
     def wake(self) -> None:
         """Something changed that a plan depends on."""
         self._woken.set()
+
+    async def ask(self, question: Callable[..., Answer], *values: object, within: float | None = None) -> Answer:
+        """What a question about the plan gives, in a thread of its own, one after another. Its last argument tells whether the
+        answer is wanted still: not when planning has stopped, nor after ``within`` seconds of work."""
+
+        def work() -> Answer:
+            until = None if within is None else time.monotonic() + within
+            return question(*values, lambda: self._wanted() and (until is None or time.monotonic() < until))
+
+        return await asyncio.get_running_loop().run_in_executor(self._asked, work)
 
     async def _serve(self) -> None:
         while True:

@@ -282,7 +282,7 @@ class Forecast:
                 self.start(row, booking)
                 continue
             first = first or booking
-            if self._beyond(booking):
+            if self.beyond(booking):
                 break
             self.book(booking)
             promised.append(booking)
@@ -334,7 +334,7 @@ class Forecast:
             if row.count > 1:
                 self.decide(replace(row, count=row.count - 1, startable=row.startable - 1))
             return
-        if booking is not None and not self._beyond(booking):
+        if booking is not None and not self.beyond(booking):
             self.book(booking)
             self.promised[row.job_id] = [booking]
         self.outlooks[row.job_id] = self._outlook(row, needs, booking)
@@ -390,6 +390,17 @@ class Forecast:
                     self.promised[row.job_id] = [booking]
                 self.outlooks[row.job_id] = self._outlook(row, needs[row.job_id], booking)
 
+    def try_together(self, changed: PendingRow) -> list[Booking]:
+        """What the components of a het job would get if one of them were ``changed``, whose booking comes first; none when they
+        cannot start together. Nothing stays booked."""
+        members = [changed if row.job_id == changed.job_id else row for row in self._components()[changed.component_of]]
+        needs = {row.job_id: self.needs(row)[0] for row in members}
+        bookings = self._book_together(members, needs) if all(needs.values()) else []
+        for booking in bookings:
+            self.give_back(booking, self.now)
+        own = {id(need) for need in needs[changed.job_id]}
+        return sorted(bookings, key=lambda booking: id(booking.need) not in own)
+
     def _components(self) -> dict[int, list[PendingRow]]:
         """The waiting components of each het job, in their order."""
         if self._het_jobs[0] is not self.snapshot:
@@ -411,7 +422,7 @@ class Forecast:
             for row in members:
                 later = replace(row, eligible_time=max(row.eligible_time, moment))
                 booking = self.find(later, needs[row.job_id])
-                if booking is None or self._beyond(booking):
+                if booking is None or self.beyond(booking):
                     break
                 self.book(booking)
                 bookings.append(booking)
@@ -425,7 +436,8 @@ class Forecast:
             moment = latest
         return []
 
-    def _beyond(self, booking: Booking) -> bool:
+    def beyond(self, booking: Booking) -> bool:
+        """Whether it is so far ahead that nothing is promised (bf_window)."""
         return self.snapshot.window > 0 and booking.start > self.now + self.snapshot.window
 
     def needs(self, row: PendingRow) -> tuple[list[Requirement], Outlook]:
@@ -451,6 +463,17 @@ class Forecast:
             elif not found:
                 refusal = why_never(row, impossible, self.snapshot)
         return found, refusal
+
+    def impossible(self, row: PendingRow) -> list[Requirement]:
+        """The ways to run the record in partitions that let it in, none of which fits even if no job were there."""
+        open_ = [name for name in row.partitions if name in self.partitions]
+        found = [self.partitions[name] for name in open_ if partition_reason(row, self.partitions[name]) is Reason.NONE]
+        return [
+            need
+            for partition in found
+            for reservation in _reservations(row)
+            for need in self.compiler.requirements(row.demand, partition, row.user_id, reservation)
+        ]
 
     def possible(self, need: Requirement) -> bool:
         """Whether it would fit the cluster's available nodes if no job were there."""
@@ -735,7 +758,7 @@ class Forecast:
         told = self._quota_reason(row, need, booking) or self._reserved_reason(row, need, booking)
         if told is None:
             told = Outlook(self._reason(row, needs, booking), partition=need.partition.name)
-        if booking is None or self._beyond(booking):
+        if booking is None or self.beyond(booking):
             return told
         told = replace(told, start_time=booking.start, nodes=NodeNames(self._names, booking.placement.nodes))
         if not self.snapshot.by_promises:

@@ -29,13 +29,22 @@ def forecast(snapshot: Snapshot, wanted: Callable[[], bool] = always) -> Forecas
 
     Raises forecast.Abandoned once ``wanted``, which is asked for each record, says no.
     """
-    ordered = in_order(snapshot, snapshot.pending)
-    ordered = ordered[: snapshot.depth] if snapshot.depth else ordered
-    if snapshot.by_promises and snapshot.preemption is None and in_order_of_arrival(ordered):
+    ordered = _looked_at(snapshot)
+    if goes_by_promises(snapshot):
         return forecast_by_promises(snapshot, ordered, wanted)
     made = Forecast(replace(snapshot, by_promises=False), wanted)
     made.book_all(ordered)
     return made
+
+
+def _looked_at(snapshot: Snapshot) -> list[PendingRow]:
+    ordered = in_order(snapshot, snapshot.pending)
+    return ordered[: snapshot.depth] if snapshot.depth else ordered
+
+
+def goes_by_promises(snapshot: Snapshot) -> bool:
+    """Whether ``promises`` chooses the order."""
+    return snapshot.by_promises and snapshot.preemption is None and in_order_of_arrival(_looked_at(snapshot))
 
 
 def plan_starts(snapshot: Snapshot, previous: Forecast) -> Plan | None:
@@ -46,12 +55,13 @@ def plan_starts(snapshot: Snapshot, previous: Forecast) -> Plan | None:
     return react(previous, snapshot)
 
 
-def will_run(snapshot: Snapshot, row: PendingRow) -> Outlook:
+def will_run(snapshot: Snapshot, row: PendingRow, wanted: Callable[[], bool] = always) -> Outlook:
     """When and where ``row`` would start if it were submitted now (``--test-only``), behind everything in ``snapshot``
-    that comes before it. One that could start at once has ``Reason.NONE`` and the snapshot's time."""
+    that comes before it. One that could start at once has ``Reason.NONE`` and the snapshot's time. Raises forecast.Abandoned
+    as ``forecast`` does."""
     others = [other for other in snapshot.pending if other.job_id != row.job_id]
     trial = replace(snapshot, pending=(*others, row), depth=0)
-    made = Forecast(trial)
+    made = Forecast(trial, wanted)
     for other in in_order(trial, trial.pending):
         if other is row:
             break

@@ -26,6 +26,7 @@ from slurmk.model.node import GresCapacity, Node, Partition
 from slurmk.model.site import Site
 from slurmk.model.states import INFINITE, JobState
 from slurmk.planner.plan import plan
+from slurmk.planner.why import Explanation, Question, explain
 
 ROOT = Caller(0, "root", True)
 NOBODY = Caller(65534, "nobody", False)
@@ -114,6 +115,9 @@ class FakeController:
 
     async def plan_for(self, event: Event) -> object:
         raise NotImplementedError
+
+    async def explain(self, question: Question) -> Explanation:
+        return explain(question)
 
     def access(self, job: Job) -> Mapping[str, str]:
         return {}
