@@ -34,7 +34,7 @@ from typing import Any
 from bridge.launcher import Report
 from slurmk import wire
 from slurmk.core.events import BatchEnded, Event, JobStarted, LaunchFailed, NodesReleased, StepEnded, StepStarted
-from slurmk.model.job import BATCH_STEP, Step, Usage
+from slurmk.model.job import BATCH_STEP, Spread, Step, Usage
 from slurmk.model.states import JobState
 
 log = logging.getLogger(__name__)
@@ -55,8 +55,6 @@ OF_STEPS = ("step_started", "step_ended")
 
 PENDING_REPORTS = 256
 """Reports of one stepd that may wait to be on disk before it is listened to again."""
-
-USAGE_FIELDS = {each.name: type(each.default) for each in fields(Usage)}
 
 ANSWER_SECONDS = 10.0
 """How long the answer to a question is waited for."""
@@ -464,11 +462,23 @@ def step_of(job_id: int, data: Mapping[str, Any], most: int = 40_000) -> Step:
 
 def usage_of(data: Mapping[str, Any]) -> Usage:
     """Measured usage; keys that are not known here are passed over."""
+    return Usage(**_measured(Usage(), data))
+
+
+def _measured(empty: Usage | Spread, data: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of ``empty`` that ``data`` has, each of the type of its default."""
     values: dict[str, Any] = {}
-    for name, kind in USAGE_FIELDS.items():
-        if name in data:
-            values[name] = _text(data[name]) if kind is str else _number(data[name])
-    return Usage(**values)
+    for each in fields(empty):
+        match each.default, data.get(each.name):
+            case _, None:
+                pass
+            case str(), value:
+                values[each.name] = _text(value)
+            case int(), value:
+                values[each.name] = _number(value)
+            case Spread(), Mapping() as value:
+                values[each.name] = Spread(**_measured(Spread(), value))
+    return values
 
 
 def _number(value: Any, most: int = LARGEST) -> int:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from slurmk.commands.call import Controller
-from slurmk.model.job import BATCH_STEP, Job, Usage
+from slurmk.model.job import BATCH_STEP, Job, Spread, Usage
 
 MOST_TASKS = 1 << 16
 LARGEST = 1 << 53
@@ -74,34 +74,29 @@ def usage_of(tasks: Iterable[Task]) -> Usage:
     found = list(tasks)
     if not found:
         return Usage()
-    count = len(found)
-    cpu = {task.rank: task.measures.get("user_cpu", 0) + task.measures.get("system_cpu", 0) for task in found}
 
-    def values(name: str) -> list[int]:
-        return [task.measures.get(name, 0) for task in found]
+    def spread(measure: str) -> Spread:
+        def value(task: Task) -> int:
+            return measured(task, measure)
 
-    rss = max(found, key=lambda task: task.measures.get("rss", 0))
-    vsize = max(found, key=lambda task: task.measures.get("vsize", 0))
-    least = min(found, key=lambda task: cpu[task.rank])
+        most, least = max(found, key=value), min(found, key=value)
+        return Spread(sum(map(value, found)), value(most), most.node, most.rank, value(least), least.node, least.rank)
+
     return Usage(
-        user_cpu=sum(values("user_cpu")),
-        system_cpu=sum(values("system_cpu")),
-        maximum_rss=max(values("rss")),
-        maximum_rss_node=rss.node,
-        maximum_rss_task=rss.rank,
-        average_rss=sum(values("rss")) // count,
-        maximum_vsize=max(values("vsize")),
-        maximum_vsize_node=vsize.node,
-        maximum_vsize_task=vsize.rank,
-        average_vsize=sum(values("vsize")) // count,
-        maximum_disk_read=max(values("disk_read")),
-        maximum_disk_write=max(values("disk_write")),
-        average_disk_read=sum(values("disk_read")) // count,
-        average_disk_write=sum(values("disk_write")) // count,
-        maximum_pages=max(values("pages")),
-        average_pages=sum(values("pages")) // count,
-        minimum_cpu=cpu[least.rank],
-        minimum_cpu_node=least.node,
-        minimum_cpu_task=least.rank,
-        average_cpu=sum(cpu.values()) // count,
+        tasks=len(found),
+        user_cpu=sum(measured(task, "user_cpu") for task in found),
+        system_cpu=sum(measured(task, "system_cpu") for task in found),
+        cpu=spread("cpu"),
+        rss=spread("rss"),
+        vsize=spread("vsize"),
+        disk_read=spread("disk_read"),
+        disk_write=spread("disk_write"),
+        pages=spread("pages"),
     )
+
+
+def measured(task: Task, measure: str) -> int:
+    """One measure of a task; ``cpu`` is user's and system's together, in microseconds."""
+    if measure == "cpu":
+        return task.measures.get("user_cpu", 0) + task.measures.get("system_cpu", 0)
+    return task.measures.get(measure, 0)

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Literal
 
 from accounting.queries import JobRecord
 from accounting.rows import StepRow
@@ -18,7 +19,7 @@ from grammar.patterns import PatternValues, expand_pattern
 from grammar.sizes import format_memory, format_size
 from grammar.times import format_elapsed, format_time
 from slurmk.commands.job_text import EXCLUSIVE, STEP_NAMES, exit_code_text
-from slurmk.model.job import BATCH_STEP, Usage
+from slurmk.model.job import BATCH_STEP, Spread, Usage
 from slurmk.model.site import Site
 from slurmk.model.states import INFINITE, NO_VALUE, JobFlag, JobState
 
@@ -43,63 +44,55 @@ class Manner:
         return frozenset(self.site.parameters.get("AccountingStoreFlags", "").lower().split(","))
 
 
-Measure = Callable[[Usage, int], dict[str, int]]
-"""Amounts by the name of their TRES, from the usage of a step with so many tasks: seconds of CPU, bytes, counts."""
+IN: Mapping[str, str] = {
+    "cpu": "cpu",
+    "energy": "",
+    "fs/disk": "disk_read",
+    "mem": "rss",
+    "pages": "pages",
+    "vmem": "vsize",
+}
+OUT: Mapping[str, str] = {"energy": "", "fs/disk": "disk_write"}
+"""What is read or taken, and what is written: the TRES, and the measure of Usage that tells of it. Energy has none."""
+
+Statistic = Literal["average", "most", "least", "total"]
 
 
-def average_in(usage: Usage, tasks: int) -> dict[str, int]:
-    """What a task used on average."""
-    return {
-        "cpu": usage.average_cpu // 1_000_000,
-        "energy": 0,
-        "fs/disk": usage.average_disk_read,
-        "mem": usage.average_rss,
-        "pages": usage.average_pages,
-        "vmem": usage.average_vsize,
-    }
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One statistic of the usage of a step's tasks, for several TRES."""
+
+    resources: Mapping[str, str]
+    statistic: Statistic
+
+    def amounts(self, usage: Usage) -> dict[str, int]:
+        """By the name of the TRES: seconds of CPU, bytes, counts."""
+        return {name: amount_of(usage, measure, self.statistic) for name, measure in self.resources.items()}
+
+    def places(self, usage: Usage) -> dict[str, tuple[str, int]]:
+        """Node and rank of the task that each amount was seen at; energy's is nobody's, and told of the first task."""
+        places = {name: place_of(usage, measure, self.statistic) for name, measure in self.resources.items() if measure}
+        first = (usage.cpu.least_node, 0)
+        return {name: places.get(name, first) for name in self.resources}
 
 
-def maximum_in(usage: Usage, tasks: int) -> dict[str, int]:
-    """The most that a task used; of several tasks nobody knows the most CPU time."""
-    cpu = {"cpu": usage.average_cpu // 1_000_000} if tasks == 1 else {}
-    return cpu | {
-        "energy": 0,
-        "fs/disk": usage.maximum_disk_read,
-        "mem": usage.maximum_rss,
-        "pages": usage.maximum_pages,
-        "vmem": usage.maximum_vsize,
-    }
+def amount_of(usage: Usage, measure: str, statistic: Statistic) -> int:
+    """A statistic of a measure: seconds of CPU, bytes, counts."""
+    if not measure:
+        return 0
+    spread: Spread = getattr(usage, measure)
+    amount = spread.total // max(1, usage.tasks) if statistic == "average" else int(getattr(spread, statistic))
+    return amount // 1_000_000 if measure == "cpu" else amount
 
 
-def minimum_in(usage: Usage, tasks: int) -> dict[str, int]:
-    """The least that a task used; of several tasks only the least CPU time is known."""
-    return maximum_in(usage, 1) if tasks == 1 else {"cpu": usage.minimum_cpu // 1_000_000, "energy": 0}
+def place_of(usage: Usage, measure: str, statistic: Statistic) -> tuple[str, int]:
+    """Node and rank of the task that has the least or the most of a measure."""
+    spread: Spread = getattr(usage, measure)
+    return (spread.least_node, spread.least_task) if statistic == "least" else (spread.most_node, spread.most_task)
 
 
-def total_in(usage: Usage, tasks: int) -> dict[str, int]:
-    """What all tasks used."""
-    of_all = {name: count * tasks for name, count in average_in(usage, tasks).items()}
-    return of_all | {"cpu": (usage.user_cpu + usage.system_cpu) // 1_000_000}
-
-
-def average_out(usage: Usage, tasks: int) -> dict[str, int]:
-    """What a task wrote on average."""
-    return {"energy": 0, "fs/disk": usage.average_disk_write}
-
-
-def maximum_out(usage: Usage, tasks: int) -> dict[str, int]:
-    """The most that a task wrote."""
-    return {"energy": 0, "fs/disk": usage.maximum_disk_write}
-
-
-def minimum_out(usage: Usage, tasks: int) -> dict[str, int]:
-    """The least that a task wrote; of several tasks that is not known."""
-    return maximum_out(usage, 1) if tasks == 1 else {"energy": 0}
-
-
-def total_out(usage: Usage, tasks: int) -> dict[str, int]:
-    """What all tasks wrote."""
-    return {"energy": 0, "fs/disk": usage.average_disk_write * tasks}
+AVERAGE_IN, MOST_IN, LEAST_IN, TOTAL_IN = (Measure(IN, each) for each in ("average", "most", "least", "total"))
+AVERAGE_OUT, MOST_OUT, LEAST_OUT, TOTAL_OUT = (Measure(OUT, each) for each in ("average", "most", "least", "total"))
 
 
 @lru_cache(maxsize=1024)
@@ -372,9 +365,9 @@ class Line:
     def measured(self, measure: Measure) -> str:
         """What ``measure`` finds in the step's usage, by name."""
         found = self.usage()
-        if found is None or self.step is None:
+        if found is None:
             return ""
-        return ",".join(f"{name}={self._amount(name, count)}" for name, count in measure(found, self.step.tasks).items())
+        return ",".join(f"{name}={self._amount(name, count)}" for name, count in measure.amounts(found).items())
 
     def _amount(self, name: str, count: int) -> str:
         if name == "cpu":
@@ -382,18 +375,9 @@ class Line:
         return self._bytes(count) if name in ("mem", "vmem") else str(count)
 
     def places(self, measure: Measure) -> Mapping[str, tuple[str, int]]:
-        """Node and task where each of what ``measure`` finds was seen, as far as that is known."""
+        """Node and task where each of what ``measure`` finds was seen."""
         found = self.usage()
-        if found is None or self.step is None:
-            return {}
-        known = {
-            "mem": (found.maximum_rss_node, found.maximum_rss_task),
-            "vmem": (found.maximum_vsize_node, found.maximum_vsize_task),
-        }
-        places = {name: place for name, place in known.items() if place[0]}
-        if self.step.tasks == 1:
-            places = dict.fromkeys(measure(found, 1), (first_host(self.step.node_list), 0)) | places
-        return {name: places[name] for name in measure(found, self.step.tasks) if name in places}
+        return {} if found is None else measure.places(found)
 
     # ------------------------------------------------------------------------------------------ files and words
 
@@ -504,20 +488,28 @@ def _measured(name: str, width: int, value: Callable[[Line, Usage], str]) -> Out
     return OutputField(name, width, None, text)
 
 
-def _of_usage(name: str, width: int, attribute: str) -> OutputField:
-    return _measured(name, width, lambda line, usage: str(getattr(usage, attribute)))
+def _count(name: str, width: int, measure: str, statistic: Statistic) -> OutputField:
+    return _measured(name, width, lambda line, usage: str(amount_of(usage, measure, statistic)))
 
 
-def _bytes_of(name: str, width: int, attribute: str) -> OutputField:
-    return _measured(name, width, lambda line, usage: line._bytes(getattr(usage, attribute)))
+def _memory_of(name: str, width: int, measure: str, statistic: Statistic) -> OutputField:
+    return _measured(name, width, lambda line, usage: line._bytes(amount_of(usage, measure, statistic)))
 
 
-def _disk_of(name: str, width: int, attribute: str) -> OutputField:
-    return _measured(name, width, lambda line, usage: line._disk(getattr(usage, attribute)))
+def _disk_of(name: str, width: int, measure: str, statistic: Statistic) -> OutputField:
+    return _measured(name, width, lambda line, usage: line._disk(amount_of(usage, measure, statistic)))
 
 
-def _seconds_of(name: str, width: int, attribute: str) -> OutputField:
-    return _measured(name, width, lambda line, usage: format_elapsed(getattr(usage, attribute) // 1_000_000, padded=True))
+def _cpu_of(name: str, width: int, statistic: Statistic) -> OutputField:
+    return _measured(name, width, lambda line, usage: format_elapsed(amount_of(usage, "cpu", statistic), padded=True))
+
+
+def _node_of(name: str, width: int, measure: str, statistic: Statistic = "most") -> OutputField:
+    return _measured(name, width, lambda line, usage: place_of(usage, measure, statistic)[0])
+
+
+def _task_of(name: str, width: int, measure: str, statistic: Statistic = "most") -> OutputField:
+    return _measured(name, width, lambda line, usage: str(place_of(usage, measure, statistic)[1]))
 
 
 def _usage(name: str, width: int, measure: Measure) -> OutputField:
@@ -541,18 +533,6 @@ def _tasks_of(name: str, width: int, measure: Measure) -> OutputField:
     )
 
 
-def _node_of(name: str, width: int, measure: Measure, what: str) -> OutputField:
-    return OutputField(name, width, None, lambda line: line.places(measure).get(what, ("", 0))[0])
-
-
-def _task_of(name: str, width: int, measure: Measure, what: str) -> OutputField:
-    def value(line: Line) -> str:
-        place = line.places(measure).get(what)
-        return "" if place is None else str(place[1])
-
-    return OutputField(name, width, None, value)
-
-
 def _constant(name: str, width: int, job: str = "", step: str = "") -> OutputField:
     """A field that slurmk has no data for."""
     return OutputField(name, width, (lambda line: job) if job else None, (lambda line: step) if step else None)
@@ -565,13 +545,13 @@ FIELDS: tuple[OutputField, ...] = (
     _both("AllocNodes", 10, Line.nodes_allocated),
     _both("AllocTRES", 10, Line.tres_allocated),
     _shared("AssocID", 7, "association_id"),
-    _seconds_of("AveCPU", 10, "average_cpu"),
+    _cpu_of("AveCPU", 10, "average"),
     _constant("AveCPUFreq", 10, step="0"),
-    _disk_of("AveDiskRead", 14, "average_disk_read"),
-    _disk_of("AveDiskWrite", 14, "average_disk_write"),
-    _of_usage("AvePages", 10, "average_pages"),
-    _bytes_of("AveRSS", 10, "average_rss"),
-    _bytes_of("AveVMSize", 10, "average_vsize"),
+    _disk_of("AveDiskRead", 14, "disk_read", "average"),
+    _disk_of("AveDiskWrite", 14, "disk_write", "average"),
+    _count("AvePages", 10, "pages", "average"),
+    _memory_of("AveRSS", 10, "rss", "average"),
+    _memory_of("AveVMSize", 10, "vsize", "average"),
     _constant("BlockID", 16),
     _both("Cluster", 10, Line.cluster),
     OutputField("Comment", 14, Line.comment),
@@ -599,25 +579,25 @@ FIELDS: tuple[OutputField, ...] = (
     _both("JobName", 10, Line.name),
     _both("Layout", 9, Line.layout),
     _column("Licenses", 10, "licenses"),
-    _disk_of("MaxDiskRead", 12, "maximum_disk_read"),
-    _node_of("MaxDiskReadNode", 15, maximum_in, "fs/disk"),
-    _task_of("MaxDiskReadTask", 15, maximum_in, "fs/disk"),
-    _disk_of("MaxDiskWrite", 12, "maximum_disk_write"),
-    _node_of("MaxDiskWriteNode", 16, maximum_out, "fs/disk"),
-    _task_of("MaxDiskWriteTask", 16, maximum_out, "fs/disk"),
-    _of_usage("MaxPages", 8, "maximum_pages"),
-    _node_of("MaxPagesNode", 12, maximum_in, "pages"),
-    _task_of("MaxPagesTask", 14, maximum_in, "pages"),
-    _bytes_of("MaxRSS", 10, "maximum_rss"),
-    _of_usage("MaxRSSNode", 10, "maximum_rss_node"),
-    _of_usage("MaxRSSTask", 10, "maximum_rss_task"),
-    _bytes_of("MaxVMSize", 10, "maximum_vsize"),
-    _of_usage("MaxVMSizeNode", 14, "maximum_vsize_node"),
-    _of_usage("MaxVMSizeTask", 14, "maximum_vsize_task"),
+    _disk_of("MaxDiskRead", 12, "disk_read", "most"),
+    _node_of("MaxDiskReadNode", 15, "disk_read"),
+    _task_of("MaxDiskReadTask", 15, "disk_read"),
+    _disk_of("MaxDiskWrite", 12, "disk_write", "most"),
+    _node_of("MaxDiskWriteNode", 16, "disk_write"),
+    _task_of("MaxDiskWriteTask", 16, "disk_write"),
+    _count("MaxPages", 8, "pages", "most"),
+    _node_of("MaxPagesNode", 12, "pages"),
+    _task_of("MaxPagesTask", 14, "pages"),
+    _memory_of("MaxRSS", 10, "rss", "most"),
+    _node_of("MaxRSSNode", 10, "rss"),
+    _task_of("MaxRSSTask", 10, "rss"),
+    _memory_of("MaxVMSize", 10, "vsize", "most"),
+    _node_of("MaxVMSizeNode", 14, "vsize"),
+    _task_of("MaxVMSizeTask", 14, "vsize"),
     _column("McsLabel", 12, "mcs_label"),
-    _seconds_of("MinCPU", 10, "minimum_cpu"),
-    _of_usage("MinCPUNode", 10, "minimum_cpu_node"),
-    _of_usage("MinCPUTask", 10, "minimum_cpu_task"),
+    _cpu_of("MinCPU", 10, "least"),
+    _node_of("MinCPUNode", 10, "cpu", "least"),
+    _task_of("MinCPUTask", 10, "cpu", "least"),
     _both("NCPUS", 10, Line.cpus),
     _both("NNodes", 8, Line.nodes),
     _both("NodeList", 15, Line.node_list),
@@ -660,22 +640,22 @@ FIELDS: tuple[OutputField, ...] = (
     OutputField("Timelimit", 10, Line.time_limit),
     OutputField("TimelimitRaw", 10, Line.time_limit_raw),
     _both("TotalCPU", 10, Line.total_cpu),
-    _usage("TRESUsageInAve", 14, average_in),
-    _usage("TRESUsageInMax", 14, maximum_in),
-    _nodes_of("TRESUsageInMaxNode", 18, maximum_in),
-    _tasks_of("TRESUsageInMaxTask", 18, maximum_in),
-    _usage("TRESUsageInMin", 14, minimum_in),
-    _nodes_of("TRESUsageInMinNode", 18, minimum_in),
-    _tasks_of("TRESUsageInMinTask", 18, minimum_in),
-    _usage("TRESUsageInTot", 14, total_in),
-    _usage("TRESUsageOutAve", 15, average_out),
-    _usage("TRESUsageOutMax", 15, maximum_out),
-    _nodes_of("TRESUsageOutMaxNode", 19, maximum_out),
-    _tasks_of("TRESUsageOutMaxTask", 19, maximum_out),
-    _usage("TRESUsageOutMin", 15, minimum_out),
-    _nodes_of("TRESUsageOutMinNode", 19, minimum_out),
-    _tasks_of("TRESUsageOutMinTask", 19, minimum_out),
-    _usage("TRESUsageOutTot", 15, total_out),
+    _usage("TRESUsageInAve", 14, AVERAGE_IN),
+    _usage("TRESUsageInMax", 14, MOST_IN),
+    _nodes_of("TRESUsageInMaxNode", 18, MOST_IN),
+    _tasks_of("TRESUsageInMaxTask", 18, MOST_IN),
+    _usage("TRESUsageInMin", 14, LEAST_IN),
+    _nodes_of("TRESUsageInMinNode", 18, LEAST_IN),
+    _tasks_of("TRESUsageInMinTask", 18, LEAST_IN),
+    _usage("TRESUsageInTot", 14, TOTAL_IN),
+    _usage("TRESUsageOutAve", 15, AVERAGE_OUT),
+    _usage("TRESUsageOutMax", 15, MOST_OUT),
+    _nodes_of("TRESUsageOutMaxNode", 19, MOST_OUT),
+    _tasks_of("TRESUsageOutMaxTask", 19, MOST_OUT),
+    _usage("TRESUsageOutMin", 15, LEAST_OUT),
+    _nodes_of("TRESUsageOutMinNode", 19, LEAST_OUT),
+    _tasks_of("TRESUsageOutMinTask", 19, LEAST_OUT),
+    _usage("TRESUsageOutTot", 15, TOTAL_OUT),
     _column("UID", 6, "user_id"),
     _column("User", 9, "user_name"),
     _both("UserCPU", 10, Line.user_cpu),
@@ -702,6 +682,17 @@ WITHOUT_DATA: dict[str, str] = {
 
 SUMS = frozenset(("UserCPU", "SystemCPU", "TotalCPU", "ConsumedEnergy", "ConsumedEnergyRaw"))
 """Fields that a job's line has from its steps."""
+
+MOMENTS = frozenset(("Eligible", "End", "Start", "Submit"))
+NO_MOMENT = ("None", "Unknown")
+"""Fields that are moments, and the words that stand for none."""
+
+WHOLE = frozenset(
+    "AllocCPUS AllocNodes AssocID CPUTime CPUTimeRAW DBIndex Elapsed ElapsedRaw GID MaxDiskReadTask MaxDiskWriteTask MaxPagesTask "
+    "MaxRSSTask MaxVMSizeTask MinCPUTask NCPUS NNodes NTasks OriginalSLUID Planned PlannedCPU PlannedCPURAW Priority QOSRAW "
+    "ReqCPUS ReqNodes ReservationId Restarts SegmentSize SLUID Suspended UID WCKeyID".split()
+)
+"""Fields that a narrow column does not cut."""
 
 DEFAULT_FORMAT = "jobid,jobname,partition,account,alloccpus,state,exitcode"
 BRIEF_FORMAT = "jobid,state,exitcode"
@@ -731,10 +722,14 @@ class PrintedColumn:
         return "-" * abs(self.width)
 
     def cell(self, text: str) -> str:
-        """``text`` in the column's width; cut with a plus sign at the end."""
+        """``text`` in the column's width; what is longer is cut with a plus sign at the end, but numbers are whole always,
+        and of a moment is nothing left but the mark of what does not fit."""
         width = abs(self.width)
-        if len(text) > width:
-            text = f"{text[: width - 1]}+" if width else ""
+        if len(text) > width and self.field.name not in WHOLE:
+            if self.field.name not in MOMENTS:
+                text = f"{text[: width - 1]}+" if width else ""
+            else:
+                text = text[:width] if text in NO_MOMENT else "#" * width
         return self._placed(text)
 
     def _placed(self, text: str) -> str:

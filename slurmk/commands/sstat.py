@@ -16,7 +16,7 @@ from grammar.tres import format_tres
 from slurmk.commands.call import Call, Controller, Failure, Output
 from slurmk.commands.frame import USAGE, VERSION, early_answer, read_options
 from slurmk.commands.job_text import STEP_NAMES, step_id_text
-from slurmk.commands.processes import Task, tasks_of
+from slurmk.commands.processes import Task, measured, tasks_of
 from slurmk.core.errors import Errno, SlurmError
 from slurmk.core.selection import parse
 from slurmk.model.job import BATCH_STEP, Job, Step
@@ -78,13 +78,6 @@ class Row:
         if measure in ("rss", "vsize") and self.convert and number >= 1024:
             return format_size(number // 1024, "K")
         return str(number)
-
-
-def measured(task: Task, measure: str) -> int:
-    """One measure of a task; CPU is user's and system's together, in microseconds."""
-    if measure == "cpu":
-        return task.measures.get("user_cpu", 0) + task.measures.get("system_cpu", 0)
-    return task.measures.get(measure, 0)
 
 
 Value = Callable[[Row], str]

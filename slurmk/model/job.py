@@ -209,32 +209,32 @@ class Allocation:
 
 
 @dataclass(frozen=True, slots=True)
+class Spread:
+    """How one measure is spread over the tasks of a step: the sum, and the most and the least that one task has, with the
+    rank of that task and the name of its node."""
+
+    total: int = 0
+    most: int = 0
+    most_node: str = ""
+    most_task: int = 0
+    least: int = 0
+    least_node: str = ""
+    least_task: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Usage:
-    """Measured usage of a step, from cgroups or /proc.
+    """Measured usage of a step, from cgroups or /proc: of so many ``tasks``, CPU times in microseconds, sizes in bytes."""
 
-    CPU times are microseconds, sizes bytes; ``*_node`` and ``*_task`` say where a maximum was seen.
-    """
-
+    tasks: int = 0
     user_cpu: int = 0
     system_cpu: int = 0
-    maximum_rss: int = 0
-    maximum_rss_node: str = ""
-    maximum_rss_task: int = 0
-    average_rss: int = 0
-    maximum_vsize: int = 0
-    maximum_vsize_node: str = ""
-    maximum_vsize_task: int = 0
-    average_vsize: int = 0
-    maximum_disk_read: int = 0
-    maximum_disk_write: int = 0
-    average_disk_read: int = 0
-    average_disk_write: int = 0
-    maximum_pages: int = 0
-    average_pages: int = 0
-    minimum_cpu: int = 0
-    minimum_cpu_node: str = ""
-    minimum_cpu_task: int = 0
-    average_cpu: int = 0
+    cpu: Spread = Spread()
+    rss: Spread = Spread()
+    vsize: Spread = Spread()
+    disk_read: Spread = Spread()
+    disk_write: Spread = Spread()
+    pages: Spread = Spread()
 
 
 BATCH_STEP: int = 0xFFFFFFFB

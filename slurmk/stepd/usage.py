@@ -87,38 +87,34 @@ def add(kept: Measures, final: resource.struct_rusage) -> None:
     kept["system_cpu"] += int(final.ru_stime * 1000000)
 
 
+SPREAD = ("rss", "vsize", "disk_read", "disk_write", "pages")
+"""What is told of tasks besides their CPU time."""
+
+
 def total(tasks: Sequence[Mapping[str, Any]]) -> Dict[str, Any]:
     """Usage of a step (the fields of slurmk.model.job.Usage) from its tasks: ``rank``, ``node``, ``measures``."""
     if not tasks:
         return {}
-    count = len(tasks)
-    cpu = {each["rank"]: each["measures"]["user_cpu"] + each["measures"]["system_cpu"] for each in tasks}
-    rss = max(tasks, key=lambda each: each["measures"]["rss"])
-    vsize = max(tasks, key=lambda each: each["measures"]["vsize"])
-    least = min(tasks, key=lambda each: cpu[each["rank"]])
 
-    def values(name: str) -> Sequence[int]:
-        return [each["measures"][name] for each in tasks]
+    def spread(*names: str) -> Dict[str, Any]:
+        def value(task: Mapping[str, Any]) -> int:
+            return sum(int(task["measures"][name]) for name in names)
+
+        most, least = max(tasks, key=value), min(tasks, key=value)
+        return {
+            "total": sum(map(value, tasks)),
+            "most": value(most),
+            "most_node": most["node"],
+            "most_task": most["rank"],
+            "least": value(least),
+            "least_node": least["node"],
+            "least_task": least["rank"],
+        }
 
     return {
-        "user_cpu": sum(values("user_cpu")),
-        "system_cpu": sum(values("system_cpu")),
-        "maximum_rss": rss["measures"]["rss"],
-        "maximum_rss_node": rss["node"],
-        "maximum_rss_task": rss["rank"],
-        "average_rss": sum(values("rss")) // count,
-        "maximum_vsize": vsize["measures"]["vsize"],
-        "maximum_vsize_node": vsize["node"],
-        "maximum_vsize_task": vsize["rank"],
-        "average_vsize": sum(values("vsize")) // count,
-        "maximum_disk_read": max(values("disk_read")),
-        "maximum_disk_write": max(values("disk_write")),
-        "average_disk_read": sum(values("disk_read")) // count,
-        "average_disk_write": sum(values("disk_write")) // count,
-        "maximum_pages": max(values("pages")),
-        "average_pages": sum(values("pages")) // count,
-        "minimum_cpu": cpu[least["rank"]],
-        "minimum_cpu_node": least["node"],
-        "minimum_cpu_task": least["rank"],
-        "average_cpu": sum(cpu.values()) // count,
+        "tasks": len(tasks),
+        "user_cpu": sum(task["measures"]["user_cpu"] for task in tasks),
+        "system_cpu": sum(task["measures"]["system_cpu"] for task in tasks),
+        "cpu": spread("user_cpu", "system_cpu"),
+        **{name: spread(name) for name in SPREAD},
     }

@@ -135,12 +135,12 @@ TIMES = (
 
 def normalised(side: Side, text: str) -> str:
     """``text`` with what must differ replaced."""
+    text = text.replace(str(side.work), "<work>")
     for pattern, replacement in TIMES:
         text = pattern.sub(replacement, text)
     for order, job in sorted(enumerate(side.jobs), key=lambda pair: -pair[1]):  # of a fresh reference small: not those in times
         number = rf"(?<![\d:]){job}(?![\d:])"
         text = re.sub(number, lambda match, order=order: f"<{order}>".rjust(len(match[0])), text)  # type: ignore[misc]
-    text = text.replace(str(side.work), "<work>")
     return text.replace(os.uname().nodename, "<host>")
 
 
@@ -211,8 +211,9 @@ def slurmk_side(configuration: str, first_job: int = 1) -> tuple[Side, Path]:
     root.chmod(0o755)
     directory = root / "d"
     shutil.copytree(configuration, root / "etc")
-    with (root / "etc" / "slurm.conf").open("a") as file:
-        file.write(f"FirstJobId={first_job}\n")
+    path = root / "etc" / "slurm.conf"
+    said = path.read_text().replace("SchedulerParameters=", "SchedulerParameters=slurmk_use_gres_nodes,")
+    path.write_text(f"{said}FirstJobId={first_job}\n")
     subprocess.run(
         [str(SLURMK), "up", "--detach", "--conf", str(root / "etc"), "--dir", str(directory)], check=True, capture_output=True
     )

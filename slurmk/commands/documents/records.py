@@ -16,17 +16,16 @@ from slurmk.commands.documents.values import INFINITY, UNSET, exit_code, job_sta
 from slurmk.commands.job_text import STEP_NAMES
 from slurmk.commands.node_text import user_name
 from slurmk.commands.sacct_fields import (
+    AVERAGE_IN,
+    AVERAGE_OUT,
+    LEAST_IN,
+    LEAST_OUT,
+    MOST_IN,
+    MOST_OUT,
+    TOTAL_IN,
+    TOTAL_OUT,
     Line,
     Measure,
-    average_in,
-    average_out,
-    first_host,
-    maximum_in,
-    maximum_out,
-    minimum_in,
-    minimum_out,
-    total_in,
-    total_out,
 )
 from slurmk.model.job import BATCH_STEP
 from slurmk.model.site import Site
@@ -104,16 +103,11 @@ def _requested(view: RecordView) -> object:
 def _used(measure: Measure, *, places: bool = False) -> Callable[[RecordView], object]:
     def value(view: RecordView) -> object:
         line = view.line
-        usage, step = line.usage(), line.step
-        if usage is None or step is None:
+        usage = line.usage()
+        if usage is None:
             return []
-        amounts = measure(usage, step.tasks)
-        where = None
-        if places:
-            first = (0, first_host(step.node_list))
-            seen = {name: (task, node) for name, (node, task) in line.places(measure).items()}
-            where = {name: seen.get(name, first) for name in amounts}
-        return tres_list(line.manner.site, amounts, where)
+        where = {name: (task, node) for name, (node, task) in measure.places(usage).items()} if places else None
+        return tres_list(line.manner.site, measure.amounts(usage), where)
 
     return value
 
@@ -308,17 +302,17 @@ STEP: Shape[RecordView] = Shape(
         "tres",
         nested(
             "requested",
-            Member("max", _used(maximum_in, places=True)),
-            Member("min", _used(minimum_in, places=True)),
-            Member("average", _used(average_in)),
-            Member("total", _used(total_in)),
+            Member("max", _used(MOST_IN, places=True)),
+            Member("min", _used(LEAST_IN, places=True)),
+            Member("average", _used(AVERAGE_IN)),
+            Member("total", _used(TOTAL_IN)),
         ),
         nested(
             "consumed",
-            Member("max", _used(maximum_out, places=True)),
-            Member("min", _used(minimum_out, places=True)),
-            Member("average", _used(average_out)),
-            Member("total", _used(total_out)),
+            Member("max", _used(MOST_OUT, places=True)),
+            Member("min", _used(LEAST_OUT, places=True)),
+            Member("average", _used(AVERAGE_OUT)),
+            Member("total", _used(TOTAL_OUT)),
         ),
         Member("allocated", _allocated),
     ),

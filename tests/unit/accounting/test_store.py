@@ -33,7 +33,19 @@ from slurmk.core.effects import (
     SaveStep,
     WakePlanner,
 )
-from slurmk.model.job import BATCH_STEP, Allocation, Credentials, GresShare, Job, JobFiles, JobRequest, NodeShare, Step, Usage
+from slurmk.model.job import (
+    BATCH_STEP,
+    Allocation,
+    Credentials,
+    GresShare,
+    Job,
+    JobFiles,
+    JobRequest,
+    NodeShare,
+    Spread,
+    Step,
+    Usage,
+)
 from slurmk.model.node import Node, Partition
 from slurmk.model.reservation import Access, CoreShare, Reservation, ReservationFlag
 from slurmk.model.site import Site
@@ -201,7 +213,19 @@ def test_what_is_recorded_of_a_job(store: Store) -> None:
     store.commit(
         [
             SaveStep(
-                Step(1, 0, "x", JobState.COMPLETED, 2000, 2003, ("n1",), 2, 2, 200, usage=Usage(user_cpu=5, maximum_rss=4096)),
+                Step(
+                    1,
+                    0,
+                    "x",
+                    JobState.COMPLETED,
+                    2000,
+                    2003,
+                    ("n1",),
+                    2,
+                    2,
+                    200,
+                    usage=Usage(user_cpu=5, rss=Spread(most=4096)),
+                ),
                 0,
             )
         ]
@@ -211,7 +235,7 @@ def test_what_is_recorded_of_a_job(store: Store) -> None:
     assert (row.node_list, row.nodes_allocated, row.cpus_allocated) == ("n[1-2]", 2, 4)
     assert row.tres_requested == "billing=4,cpu=4,gres/gpu=2,mem=400M,node=2"
     assert row.tres_allocated == "billing=4,cpu=4,gres/gpu=2,mem=400M,node=2"
-    assert (step.tres_allocated, step.user_cpu, step.measured.maximum_rss) == ("cpu=2,mem=200M,node=1", 5, 4096)
+    assert (step.tres_allocated, step.user_cpu, step.measured.rss.most) == ("cpu=2,mem=200M,node=1", 5, 4096)
 
 
 def test_large_commits(store: Store) -> None:

@@ -257,8 +257,8 @@ def test_a_short_step_is_measured(directory: Path) -> None:
             await cluster.run("#!/bin/bash\ntrue\n")
             (ended,) = cluster.found(BatchEnded, 5)
             assert isinstance(ended, BatchEnded)
-            assert ended.usage.maximum_rss > 500_000
-            assert ended.usage.maximum_vsize >= ended.usage.maximum_rss
+            assert ended.usage.rss.most > 500_000
+            assert ended.usage.vsize.most >= ended.usage.rss.most
 
     asyncio.run(story())
 

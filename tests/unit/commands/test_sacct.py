@@ -24,7 +24,19 @@ from slurmk.commands.call import Call
 from slurmk.commands.sacct_fields import FIELDS
 from slurmk.core.effects import SaveJob, SaveStep
 from slurmk.core.events import Caller
-from slurmk.model.job import BATCH_STEP, Allocation, Credentials, GresShare, Job, JobFiles, JobRequest, NodeShare, Step, Usage
+from slurmk.model.job import (
+    BATCH_STEP,
+    Allocation,
+    Credentials,
+    GresShare,
+    Job,
+    JobFiles,
+    JobRequest,
+    NodeShare,
+    Spread,
+    Step,
+    Usage,
+)
 from slurmk.model.node import Node, Partition
 from slurmk.model.site import Site
 from slurmk.model.states import JobState, Reason
@@ -67,6 +79,13 @@ def size(text: str) -> int:
 
 def disk(text: str) -> int:
     return int(dict(word.split("=") for word in text.split(","))["fs/disk"])
+
+
+def spread(row: dict[str, str], most: int, average: int, name: str) -> Spread:
+    tasks = int(row["NTasks"])
+    least = average * tasks - most * (tasks - 1)
+    node, task = row[f"{name}Node"], int(row[f"{name}Task"] or 0)
+    return Spread(average * tasks, most, node, task, least, row["MinCPUNode"])
 
 
 def microseconds(text: str) -> int:
@@ -164,20 +183,13 @@ def step_of(row: dict[str, str]) -> Step:
         usage=Usage(
             user_cpu=microseconds(row["UserCPU"]),
             system_cpu=microseconds(row["SystemCPU"]),
-            maximum_disk_read=disk(row["TRESUsageInMax"]),
-            average_disk_read=disk(row["TRESUsageInAve"]),
-            maximum_disk_write=disk(row["TRESUsageOutMax"]),
-            average_disk_write=disk(row["TRESUsageOutAve"]),
-            maximum_rss=size(row["MaxRSS"]),
-            maximum_rss_node=row["MaxRSSNode"],
-            maximum_rss_task=int(row["MaxRSSTask"]),
-            average_rss=size(row["AveRSS"]),
-            maximum_vsize=size(row["MaxVMSize"]),
-            maximum_vsize_node=row["MaxVMSizeNode"],
-            maximum_vsize_task=int(row["MaxVMSizeTask"]),
-            average_vsize=size(row["AveVMSize"]),
-            minimum_cpu_node=row["MinCPUNode"],
-            minimum_cpu_task=int(row["MinCPUTask"]),
+            tasks=int(row["NTasks"]),
+            cpu=Spread(least_node=row["MinCPUNode"], least_task=int(row["MinCPUTask"]), most_node=row["MinCPUNode"]),
+            disk_read=spread(row, disk(row["TRESUsageInMax"]), disk(row["TRESUsageInAve"]), "MaxDiskRead"),
+            disk_write=spread(row, disk(row["TRESUsageOutMax"]), disk(row["TRESUsageOutAve"]), "MaxDiskWrite"),
+            rss=spread(row, size(row["MaxRSS"]), size(row["AveRSS"]), "MaxRSS"),
+            vsize=spread(row, size(row["MaxVMSize"]), size(row["AveVMSize"]), "MaxVMSize"),
+            pages=spread(row, int(row["MaxPages"]), int(row["AvePages"]), "MaxPages"),
         ),
     )
 
