@@ -43,8 +43,9 @@ from slurmk.planner.snapshot import (
 
 T = TypeVar("T")
 
-SPARE_GRES = "slurmk_spare_gres"
-"""The SchedulerParameters word that keeps jobs without GRES off nodes with GRES while others are free."""
+USE_GRES_NODES = "slurmk_use_gres_nodes"
+"""The SchedulerParameters word that lets jobs without GRES take the first nodes that will do, as Slurm does. Without it they
+stay off nodes with GRES while others are free."""
 
 YEAR = 365 * 86400
 """Seconds that stand for "no time limit"."""
@@ -140,7 +141,7 @@ def build_snapshot(
         depth=_number(options.get("bf_max_job_test"), 0),
         pack_nodes=site.pack_nodes,
         least_loaded=site.least_loaded,
-        spare_gres=SPARE_GRES in options,
+        spare_gres=USE_GRES_NODES not in options,
         by_promises=by_promises,
         longest_wait=longest_wait if by_promises else 0,
     )

@@ -63,7 +63,13 @@ def reference_site(**changes: Any) -> Site:
         Partition("cpu", tuple(names[4:]), maximum_time=INFINITE),
     )
     site = Site(
-        "reference", (*gpus, *plain), partitions, default_memory_per_cpu=100, licenses={"matlab": 4}, gres_types=("gpu",)
+        "reference",
+        (*gpus, *plain),
+        partitions,
+        default_memory_per_cpu=100,
+        licenses={"matlab": 4},
+        gres_types=("gpu",),
+        scheduler_parameters={"slurmk_use_gres_nodes": ""},
     )
     return replace(site, **changes)
 

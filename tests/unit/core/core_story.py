@@ -54,6 +54,7 @@ def small_site(**changes: object) -> Site:
         gres_types=("gpu",),
         default_memory_per_cpu=100,
         kill_wait=5,
+        scheduler_parameters={"slurmk_use_gres_nodes": ""},
     )
     return replace(site, **changes)  # type: ignore[arg-type]
 

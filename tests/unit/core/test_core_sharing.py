@@ -90,8 +90,7 @@ def test_a_partition_takes_so_many_cpus_of_a_node(limit: dict[str, int], cpus: i
 
 
 def test_nodes_with_gpus_are_spared() -> None:
-    site = small_site(scheduler_parameters={"slurmk_spare_gres": ""})
-    cluster = Cluster(site)
+    cluster = Cluster(small_site(scheduler_parameters={}))
     first = cluster.submit(BOB, tasks=1)
     gpu = cluster.submit(BOB, tasks=1, tres_per_node="gres/gpu:1")
     wide = cluster.submit(BOB, minimum_nodes=5, maximum_nodes=5, tasks=5)
@@ -101,6 +100,13 @@ def test_nodes_with_gpus_are_spared() -> None:
     allocation = cluster.job(wide).allocation
     assert allocation is not None
     assert {"n5", "n6", "n7", "n8"} < set(allocation.nodes)
+
+
+def test_a_site_may_give_nodes_with_gpus_to_everybody() -> None:
+    cluster = Cluster()
+    first = cluster.submit(BOB, tasks=1)
+    cluster.plan()
+    assert share(cluster, first)[0] == "n1"
 
 
 def test_users_who_want_no_others_have_none() -> None:
