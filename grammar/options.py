@@ -861,7 +861,6 @@ SUBMISSION: tuple[SubmissionOption, ...] = (
         commands=_BATCH,
         variables="SBATCH_GET_USER_ENV",
         alone="1",
-        accepted="the submitting environment is used",
         took_value=True,
     ),
     _row("gpu-bind", _REQUIRED, "tres_bind", _gpu_bind, variables="*_GPU_BIND"),

@@ -29,6 +29,7 @@ from slurmk.commands.submission import (
     read_layers,
     read_node_files,
     request_of,
+    unclosed_export,
     verbose_lines,
 )
 from slurmk.core.effects import Accepted, Refused
@@ -213,6 +214,9 @@ async def _prepare(
     if any(options.get("hold") for options in told):
         for options in told:
             options.values["hold"] = True
+    unclosed = None if export_file is not None else unclosed_export(told[0].get("export"))
+    if unclosed is not None:
+        output.error(f"{NAME}: error: Improperly formed environment variable ({unclosed})\n")
     submissions, files = [], []
     for options in told:
         await read_node_files(NAME, options, output)
@@ -241,15 +245,19 @@ async def _export_file(output: Output, options: Options) -> Mapping[str, str] | 
     path = options.get("export_file")
     if path is None:
         return None
+    number = int(path) if path.isascii() and path.isdigit() and len(path) < 10 else 0
     try:
-        return read_export_file(await output.read(path, LARGEST_EXPORT_FILE))
-    except Unreadable:
+        return read_export_file(await output.read(f"/dev/fd/{number}" if number > 2 else path, LARGEST_EXPORT_FILE))
+    except Unreadable as error:
+        if error.errno == IS_A_DIRECTORY:
+            output.error(f"{NAME}: error: read(environment_file): {error.text}\n")
+            return {}
         raise OptionError(f"{NAME}: error: Could not open user environment file {path}", code=1) from None
 
 
 def _files(call: Call, options: Options, checked: Checked, script: _Script, export_file: Mapping[str, str] | None) -> JobFiles:
     request = checked.request
-    environment = exported(call.environment, request.export, call.caller.user_name, export_file)
+    environment = exported(call.environment, request.export if export_file is None else "NIL") | dict(export_file or {})
     environment.update(option_variables(request, options))
     environment["SLURM_SUBMIT_DIR"] = call.directory
     environment["SLURM_SUBMIT_HOST"] = call.host

@@ -36,7 +36,6 @@ from slurmk.commands.submission import (
     read_layers,
     read_node_files,
     request_of,
-    split_export,
     verbose_lines,
 )
 from slurmk.core.effects import Accepted, Refused
@@ -318,23 +317,6 @@ def _gres_per_task(text: str | None) -> str | None:
     return ",".join(kept) or None
 
 
-def _environment(call: Call, export: str | None) -> dict[str, str]:
-    """The tasks' environment: the caller's, or what ``--export`` leaves of it. ``NONE`` and lists leave Slurm's own."""
-    if export is None or export.upper() == "ALL":
-        return dict(call.environment)
-    words = split_export(export)
-    if any(word.upper() == "ALL" for word in words):
-        return exported(call.environment, export, call.caller.user_name)
-    found = {name: value for name, value in call.environment.items() if name.startswith("SLURM")}
-    for word in words:
-        name, equals, value = word.partition("=")
-        if equals and name:
-            found[name] = value
-        elif name in call.environment:
-            found[name] = call.environment[name]
-    return found
-
-
 def local_part(call: Call, access: Mapping[str, str]) -> list[str]:
     """The words of srun's local part where the caller is: on this machine, or in a pod."""
     return [STEPD_IN_POD, "srun"] if call.remote else shlex.split(access[PROGRAM_VARIABLE])
@@ -346,7 +328,7 @@ def _execute(call: Call, controller: Controller, output: Output, step: StepReque
         output.error("".join(f"{NAME}: {line}\n" for line in _allocation_lines(step, job)))
     access = controller.access(job)
     program = local_part(call, access)
-    environment = _environment(call, options.get("export"))
+    environment = exported(call.environment, options.get("export"))
     environment.update(access)
     environment.update(step.to_variables())
     output.execute(program, environment)

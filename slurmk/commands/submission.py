@@ -709,32 +709,28 @@ def _group_id(command: str, group: str) -> int:
 # ------------------------------------------------------------------------------------------------- environment
 
 
-def exported(
-    environment: Mapping[str, str], export: str | None, user: str, file: Mapping[str, str] | None = None
-) -> dict[str, str]:
-    """What of the caller's environment goes with the job: all of it, or as ``--export`` or ``--export-file`` say.
+def exported(environment: Mapping[str, str], export: str | None) -> dict[str, str]:
+    """What of the caller's environment goes with the job: all of it, or what ``--export`` says, besides Slurm's own variables.
 
-    Slurm's own variables always go. A list that does not begin with the whole environment gets what a login of the user
-    sets instead.
+    The words of a list count in their order; ``ALL`` among them stands for the whole environment.
     """
-    if file is not None:
-        return _slurm_variables(environment) | dict(file)
     if export is None or export.upper() == "ALL":
         return dict(environment)
-    if export.upper() == "NIL":
-        return _slurm_variables(environment)
-    words = split_export(export)
-    if any(word.upper() == "ALL" for word in words):
-        found = dict(environment)
-    else:
-        found = login_environment(user) | _slurm_variables(environment)
-    for word in words:
+    found = _slurm_variables(environment)
+    for word in split_export(export):
         name, equals, value = word.partition("=")
         if equals and name:
             found[name] = value
+        elif word.upper() == "ALL":
+            found |= environment
         elif name in environment:
             found[name] = environment[name]
     return found
+
+
+def wants_login(request: JobRequest) -> bool:
+    """Whether the job's environment stands on what a login of its user sets."""
+    return bool(request.get_user_env) or (request.export is not None and request.export.upper() not in ("ALL", "NIL"))
 
 
 def _slurm_variables(environment: Mapping[str, str]) -> dict[str, str]:
@@ -742,43 +738,31 @@ def _slurm_variables(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def split_export(text: str) -> list[str]:
-    """The words of an ``--export`` list; a value in quotes may hold commas."""
+    """The words of an ``--export`` list. Quotes keep a comma from ending a word, and stay."""
     words, start, quote = [], 0, ""
     for position, letter in enumerate(text):
         if quote:
             quote = "" if letter == quote else quote
-        elif letter in "\"'" and text[position - 1 : position] == "=":
+        elif letter in "\"'":
             quote = letter
         elif letter == ",":
             words.append(text[start:position])
             start = position + 1
     words.append(text[start:])
-    return [_unquoted(word) for word in words if word]
+    return [word for word in words if word]
 
 
-def _unquoted(word: str) -> str:
-    name, _, value = word.partition("=")
-    if len(value) > 1 and value[0] in "\"'" and value[-1] == value[0]:
-        return f"{name}={value[1:-1]}"
-    return word
-
-
-def login_environment(user: str) -> dict[str, str]:
-    """The least that a login of the user sets."""
-    account = _account_of(user)
-    if account is None:
-        return {"USER": user, "LOGNAME": user, "PATH": DEFAULT_PATH}
-    return {
-        "HOME": account.pw_dir,
-        "SHELL": account.pw_shell or "/bin/sh",
-        "USER": account.pw_name,
-        "LOGNAME": account.pw_name,
-        "MAIL": f"/var/mail/{account.pw_name}",
-        "PATH": DEFAULT_PATH,
-    }
-
-
-DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+def unclosed_export(export: str | None) -> str | None:
+    """The word of an ``--export`` list whose quotes are not closed, which only the last can be."""
+    words = split_export(export or "")
+    last = words[-1] if words else ""
+    quote = ""
+    for letter in last:
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in "\"'":
+            quote = letter
+    return last if quote else None
 
 
 def read_export_file(content: bytes) -> dict[str, str]:
@@ -840,11 +824,9 @@ def option_variables(request: JobRequest, options: Options) -> dict[str, str]:
         found["SLURM_PROFILE"] = ",".join(word.capitalize() for word in request.profile.split(","))
     if request.memory_binding:
         found["SLURM_MEM_BIND_VERBOSE"] = "verbose" if "verbose" in request.memory_binding else "quiet"
-    if request.export is not None:
+    if request.export is not None and request.export.upper() != "ALL" and request.export_file is None:
         found["SLURM_EXPORT_ENV"] = request.export
-        if request.export.upper() not in ("ALL", "NIL"):
-            found["SLURM_GET_USER_ENV"] = "1"
-    elif request.get_user_env:
+    if wants_login(request):
         found["SLURM_GET_USER_ENV"] = "1"
     return found
 

@@ -64,6 +64,8 @@ def ended(turn: Turn, job: Job) -> None:
     kinds = job.request.mail_type
     if END not in kinds and FAIL not in kinds:
         return
+    if job.state in (JobState.CANCELLED, JobState.TIMEOUT):  # told before what the signals made of the script is known
+        job = replace(job, exit_code=0)
     if not _as_whole(job):
         _send_end(turn, job, job.state not in (JobState.COMPLETED, JobState.CANCELLED), *_outcome(job))
         return
@@ -224,4 +226,6 @@ def _unfinished(state: State, job: Job) -> bool:
 
 
 def _status(job: Job) -> int:
-    return job.exit_code or (0 if job.state is JobState.COMPLETED else CANCELLED_STATUS)
+    if job.state in (JobState.CANCELLED, JobState.TIMEOUT) or not (job.exit_code or job.state is JobState.COMPLETED):
+        return CANCELLED_STATUS
+    return job.exit_code

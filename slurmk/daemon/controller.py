@@ -22,6 +22,7 @@ from grammar.errors import GrammarError
 from slurmk.commands.call import Call, Output
 from slurmk.commands.dispatch import dispatch
 from slurmk.commands.statistics import Statistics
+from slurmk.commands.submission import wants_login
 from slurmk.core.effects import Effect, ForgetJob, Launch, Mail, Refused, SaveJob, SaveStep, Terminate
 from slurmk.core.errors import Errno, SlurmError
 from slurmk.core.events import (
@@ -47,6 +48,7 @@ from slurmk.daemon.connection import Doorkeeper, listen
 from slurmk.daemon.engine import Answers, Engine, with_secret
 from slurmk.daemon.identity import Identities, group_name, groups_of
 from slurmk.daemon.launching import Launching
+from slurmk.daemon.login import LoginEnvironments
 from slurmk.daemon.mail import Mailer
 from slurmk.daemon.members import Members
 from slurmk.daemon.memory import collect_now_and_then
@@ -142,6 +144,7 @@ class Daemon:
         self._quotas: tuple[Quota, ...] = ()
         self._seen: dict[str, Node] = {}
         self.keeper = TriggerKeeper(directory / "state" / "triggers.json", lambda: self.machine, self.now)
+        self.logins = LoginEnvironments(elsewhere=remote is not None)
         self.mailer = Mailer(lambda: self.machine, self.now)
         self._waiting: dict[int, list[asyncio.Future[Job | None]]] = {}
         self._stopping = asyncio.Event()
@@ -463,12 +466,14 @@ class Daemon:
                 future.set_result(job)
 
     async def _files(self, job: Job) -> JobFiles:
-        """The script and environment of a job; those of an array's elements are the array's."""
+        """The script and environment of a job; those of an array's elements are the array's. Raises LoginError."""
         key = job.array_job_id or job.job_id
-        recent = self.engine.recent_files.get(key)
-        if recent is not None:
-            return recent
-        return await asyncio.to_thread(self._store.files, key)
+        files = self.engine.recent_files.get(key)
+        if files is None:
+            files = await asyncio.to_thread(self._store.files, key)
+        if not job.batch or not wants_login(job.request):
+            return files
+        return replace(files, environment={**await self.logins.of(job.credentials), **files.environment})
 
     def _files_now(self, job: Job) -> JobFiles:
         key = job.array_job_id or job.job_id

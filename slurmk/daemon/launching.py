@@ -79,10 +79,11 @@ class Launching:
             log.exception("the launcher failed")
 
     async def _launch(self, job: Job) -> None:
-        async with self._room:
-            try:
-                await self._launcher.launch(job, await self._files(job))
-            except Exception as error:
-                log.exception("job %d was not launched", job.job_id)
-                nodes = job.allocation.nodes if job.allocation else ()
-                self._report(LaunchFailed(self._now(), job.job_id, job.restarts, str(error), nodes))
+        try:
+            files = await self._files(job)
+            async with self._room:
+                await self._launcher.launch(job, files)
+        except Exception as error:
+            log.exception("job %d was not launched", job.job_id)
+            nodes = job.allocation.nodes if job.allocation else ()
+            self._report(LaunchFailed(self._now(), job.job_id, job.restarts, str(error), nodes))

@@ -43,7 +43,6 @@ REQUESTED: Sequence[Tuple[str, str]] = (
     ("SLURM_NTASKS_PER_SOCKET", "tasks_per_socket"),
     ("SLURM_NTASKS_PER_GPU", "ntasks_per_tres"),
     ("SLURM_THREADS_PER_CORE", "threads_per_core"),
-    ("SLURM_EXPORT_ENV", "export"),
     ("SLURM_OPEN_MODE", "open_mode"),
     ("SLURM_DIST_PLANESIZE", "distribution_plane_size"),
     ("SLURM_JOB_LICENSES", "licenses"),
@@ -174,7 +173,10 @@ def requested_variables(request: Mapping[str, Any]) -> Variables:
         found["SLURM_DISTRIBUTION"] = str(request["distribution"]).lower()
     if request.get("overcommit"):
         found["SLURM_OVERCOMMIT"] = "1"
-    if request.get("get_user_env") or str(request.get("export", "ALL")).split(",")[0] == "NONE":
+    export = "ALL" if request.get("export") is None else str(request["export"])
+    if export.upper() != "ALL" and not request.get("export_file"):
+        found["SLURM_EXPORT_ENV"] = export
+    if request.get("get_user_env") or export.upper() not in ("ALL", "NIL"):
         found["SLURM_GET_USER_ENV"] = "1"
     per_task = request.get("tres_per_task")
     if request.get("cpus_per_task") is not None and not str(per_task or "").startswith("cpu"):

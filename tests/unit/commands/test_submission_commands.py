@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from bridge.launcher import JobFiles
 from slurmk.commands import sbatch, srun
 from slurmk.commands.call import Call, Unreadable
-from slurmk.commands.submission import exported, split_export
+from slurmk.commands.submission import exported, split_export, unclosed_export, wants_login
 from slurmk.core.events import Caller, Event, Submit
 from slurmk.model.job import Job
 from slurmk.model.step import StepRequest
@@ -186,16 +186,70 @@ def test_help_and_version_submit_nothing() -> None:
     assert "--exclusive=\n--exclusive \n" in call(sbatch, "--autocomplete=ex")[1]
 
 
+def environment_of(controller: Controller) -> dict[str, str]:
+    return {os.fsdecode(name): os.fsdecode(value) for name, value in controller.files[0].environment.items()}
+
+
 def test_exported_environments() -> None:
     mine = {"A": "1", "B": "2", "SLURM_X": "3", "HOME": "/h"}
-    assert exported(mine, None, "root") == exported(mine, "ALL", "root") == mine
-    assert exported(mine, "NIL", "root") == {"SLURM_X": "3"}
-    none = exported(mine, "NONE", "root")
-    assert (none["SLURM_X"], none["HOME"], "A" in none) == ("3", "/root", False)
-    assert exported(mine, "ALL,A=5,C=6", "root") == {**mine, "A": "5", "C": "6"}
-    assert exported(mine, "B,C=x y", "root").items() >= {"B": "2", "C": "x y"}.items()
-    assert exported(mine, None, "root", {"Z": "1"}) == {"SLURM_X": "3", "Z": "1"}
-    assert split_export("A='1,2',B,C=\"x,y\"") == ["A=1,2", "B", "C=x,y"]
+    assert exported(mine, None) == exported(mine, "all") == mine
+    for nothing in ("NIL", "none", "", "MISSING"):
+        assert exported(mine, nothing) == {"SLURM_X": "3"}
+    assert exported(mine, "ALL,A=5,C=6") == {**mine, "A": "5", "C": "6"}
+    assert exported(mine, "A=5,ALL") == mine
+    assert exported(mine, "B,C=x y,=5,, D=1") == {"SLURM_X": "3", "B": "2", "C": "x y", " D": "1"}
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "unclosed"),
+    [
+        ("A='1,2',B,C=\"x,y\"", ["A='1,2'", "B", 'C="x,y"'], None),
+        ('A=x"1,2"y,B', ['A=x"1,2"y', "B"], None),
+        ("A=a\\,b", ["A=a\\", "b"], None),
+        ("A=1,B='x,C", ["A=1", "B='x,C"], "B='x,C"),
+        ("", [], None),
+    ],
+)
+def test_words_of_an_export_list(text: str, words: list[str], unclosed: str | None) -> None:
+    assert split_export(text) == words
+    assert unclosed_export(text) == unclosed
+
+
+@pytest.mark.parametrize(
+    ("words", "asked"),
+    [
+        ((), False),
+        (("--export=ALL",), False),
+        (("--export=NIL",), False),
+        (("--export=NONE",), True),
+        (("--export=ALL,A=1",), True),
+        (("--export=",), True),
+        (("--get-user-env",), True),
+    ],
+)
+def test_who_gets_the_environment_of_a_login(words: tuple[str, ...], asked: bool) -> None:
+    _, _, _, controller, _ = call(sbatch, *words, "--wrap", "true")
+    assert wants_login(controller.machine.jobs[1000].request) is asked
+    assert ("SLURM_GET_USER_ENV" in environment_of(controller)) is asked
+
+
+@pytest.mark.parametrize(("name", "path"), [("f", "f"), ("3", "/dev/fd/3"), ("2", "2")])
+def test_an_export_file_is_the_environment(name: str, path: str) -> None:
+    output = Files(**{path: b"P=1\0Q=a b\nc\0R\0=5\0S=\0T=1\0T=2"})
+    words = (f"--export-file={name}", "--export=A", "--wrap", "true")
+    _, _, err, controller, _ = call(sbatch, *words, environment={"A": "1", "SLURM_X": "3"}, output=output)
+    found = environment_of(controller)
+    assert err == ""
+    assert found.items() >= {"P": "1", "Q": "a b\nc", "S": "", "T": "2", "SLURM_X": "3"}.items()
+    assert not {"A", "R", "", "SLURM_EXPORT_ENV"} & found.keys()
+
+
+def test_export_files_that_cannot_be_read() -> None:
+    code, _, err, _, _ = call(sbatch, "--export-file=nosuch", "--wrap", "true")
+    assert (code, err) == (1, "sbatch: error: Could not open user environment file nosuch\n")
+    code, _, err, controller, _ = call(sbatch, "--export-file=/dir", "--wrap", "true")
+    assert (code, err) == (0, "sbatch: error: read(environment_file): Is a directory\n")
+    assert 1000 in controller.machine.jobs
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)

@@ -66,6 +66,12 @@ def test_a_cancelled_job_has_ended(cluster: Cluster) -> None:
     cluster.submit(mail_type=("FAIL",), hold=True)
     cluster.kill("2")
     assert subjects(cluster) == []
+    cluster.submit(mail_type=ALL, name="y")
+    cluster.plan()
+    cluster.kill("3")
+    cluster.ended(3, 15)
+    cluster.released(3)
+    assert subjects(cluster) == ["Slurm Job_id=3 Name=y Ended, Run time 00:00:00, CANCELLED, ExitCode 0"]
 
 
 def test_a_lost_node(cluster: Cluster) -> None:
