@@ -17,6 +17,7 @@ from grammar.errors import GrammarError
 from grammar.hostlist import expand
 from grammar.patterns import PatternValues, expand_pattern
 from grammar.sizes import format_memory, format_size
+from grammar.sluid import parse_sluid
 from grammar.times import format_elapsed, format_time
 from slurmk.commands.job_text import EXCLUSIVE, STEP_NAMES, exit_code_text
 from slurmk.model.job import BATCH_STEP, Spread, Usage
@@ -140,7 +141,7 @@ class Line:
         return self.step.step_name if self.step else self.job.job_name
 
     def db_index(self) -> str:
-        return str(self.job.db_index)
+        return str(parse_sluid(self.job.sluid) or self.job.db_index)
 
     def cluster(self) -> str:
         return self.manner.site.cluster_name

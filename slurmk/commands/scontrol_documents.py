@@ -87,9 +87,9 @@ async def _steps(session: Session, asked: Wanted, name: str | None) -> None:
     jobs = list(visible_jobs(call, controller))
     try:
         steps = named_steps(name, jobs)
-        missed = name is not None and not named_jobs(name, jobs)
+        missed = name is not None and bool(jobs) and not named_jobs(name, jobs)
     except SlurmError:
-        steps, missed = [], True
+        steps, missed = [], bool(jobs)
     cluster, now = controller.machine.site.cluster_name, int(controller.now())
     found = [StepView(step, job, cluster, now) for step, job in steps]
     await print_steps(call, controller, session.output, asked, found, missed=missed)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from grammar.sluid import format_sluid
 from slurmk.core.effects import SaveCounter
 from slurmk.core.state import Turn
 from slurmk.model.job import Job
@@ -68,22 +69,13 @@ def split(turn: Turn, record: Job, task: int) -> Job:
     return turn.save(element)
 
 
-DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-"""Crockford's base 32."""
-
-
 def new_sluid(turn: Turn) -> str:
-    """A job's Slurm-wide unique id: "s" and 13 digits of base 32 for a 64-bit number made of 12 bits for the cluster, 42
-    bits of milliseconds since 1970 and 10 bits that count within one millisecond."""
+    """A job's Slurm-wide unique id: a number made of 12 bits for the cluster, 42 bits of milliseconds since 1970 and 10 bits
+    that count within one millisecond."""
     state = turn.state
     stamp = max(int(turn.time * 1000) << 10, state.last_sluid + 1)
     state.last_sluid = stamp
-    number = (cluster_number(state.site.cluster_name) << 52) | (stamp & ((1 << 52) - 1))
-    digits = []
-    for _ in range(13):
-        number, digit = divmod(number, 32)
-        digits.append(DIGITS[digit])
-    return "s" + "".join(reversed(digits))
+    return format_sluid((cluster_number(state.site.cluster_name) << 52) | (stamp & ((1 << 52) - 1)))
 
 
 def cluster_number(name: str) -> int:

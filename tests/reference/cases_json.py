@@ -17,10 +17,10 @@ def blank(*names: str) -> tuple[str, ...]:
     return (*json, *yaml)
 
 
-ALWAYS = (r"\b1[78]\d{8}\b", r"\\/tmp\\/compare-\w+", r"/tmp/compare-\w+", r"data_parser\\/v0.0.\d\d[^\"]*")
-"""Times, directories, and who parses, which the command line tells already."""
+ALWAYS = (r"\b1[78]\d{8}\b", r"data_parser\\/v0.0.\d\d[^\"]*", *blank("last_backfill"))
+"""Times (that of the last backfill is none on a new reference), and who parses, which the command line tells already."""
 
-UNLIKE = ("account", "association_id", "allocating_node", "priority", "last_backfill", "last_sched_evaluation")
+UNLIKE = ("account", "association_id", "allocating_node", "priority", "last_sched_evaluation")
 """slurmk has no accounts yet, and its priorities lack their share of fair share."""
 
 JOB = (

@@ -44,7 +44,7 @@ _NUMBERS = (r" *[0-9.]+[KMGT]? *",)
 _TIMES = (r" *\b\d\d:\d\d(:\d\d|\.\d+)\b *",)
 _SIZES = (r" *(n\d+|\b[0-9.]+[KMG]?)\b *",)
 _AMOUNTS = (r"=[^,|\n]*",)
-_OF_NUMBERS = ("DBIndex", "AveCPUFreq", "CPUTimeRAW", "ElapsedRaw", "PlannedCPURAW")
+_OF_NUMBERS = ("AveCPUFreq", "CPUTimeRAW", "ElapsedRaw", "PlannedCPURAW")
 _OF_TIMES = ("AveCPU", "MinCPU", "CPUTime", "Elapsed", "Planned", "PlannedCPU", "SystemCPU", "UserCPU", "TotalCPU", "Suspended")
 MEASURED: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(_OF_NUMBERS, _NUMBERS),
@@ -52,6 +52,8 @@ MEASURED: dict[str, tuple[str, ...]] = {
     **{name: _SIZES for name in FIELDS if name.startswith(("Ave", "Max", "Min")) and name not in (*_OF_NUMBERS, *_OF_TIMES)},
     **{name: _AMOUNTS for name in FIELDS if name.startswith("TRESUsage")},
     "Flags": (r"Sched\w+",),
+    "DBIndex": (r"\b\d{17,20}\b",),
+    "JobIDRaw": (r"\b\d+(?=\.batch\b|\s)",),
 }
 """Fields that are measured, or that count seconds, with what of them is blanked."""
 

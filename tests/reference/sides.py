@@ -135,7 +135,8 @@ TIMES = (
 
 def normalised(side: Side, text: str) -> str:
     """``text`` with what must differ replaced."""
-    text = text.replace(str(side.work), "<work>")
+    for form in (str(side.work), str(side.work).replace("/", r"\/")):  # as in text, and as in JSON
+        text = text.replace(form, "<work>")
     for pattern, replacement in TIMES:
         text = pattern.sub(replacement, text)
     for order, job in sorted(enumerate(side.jobs), key=lambda pair: -pair[1]):  # of a fresh reference small: not those in times

@@ -16,6 +16,7 @@ from grammar.mail import format_mail_type, parse_mail_type
 from grammar.patterns import PatternValues, expand_pattern
 from grammar.signals import WarningSignal, parse_signal, parse_warning_signal
 from grammar.sizes import format_memory, format_size, parse_memory
+from grammar.sluid import format_sluid, parse_sluid
 from grammar.times import (
     INFINITE,
     NO_VALUE,
@@ -408,3 +409,15 @@ def test_long_texts_take_no_time(text: str) -> None:
         except GrammarError:
             continue
     assert time.perf_counter() - begin < 10
+
+
+@example(12873126885998540800, "sB59M8PAT7JE00")
+@given(st.integers(0, (1 << 64) - 1), st.none())
+def test_a_sluid_is_a_number(number: int, text: str | None) -> None:
+    assert parse_sluid(format_sluid(number)) == number
+    assert text is None or format_sluid(number) == text
+
+
+@pytest.mark.parametrize("text", ["", "s", "5", "sB59M8PAT7JE0", "sb59m8pat7je00", "xB59M8PAT7JE00", "sU59M8PAT7JE00"])
+def test_no_sluid(text: str) -> None:
+    assert parse_sluid(text) == 0
