@@ -140,7 +140,7 @@ def normalised(side: Side, text: str) -> str:
     for pattern, replacement in TIMES:
         text = pattern.sub(replacement, text)
     for order, job in sorted(enumerate(side.jobs), key=lambda pair: -pair[1]):  # of a fresh reference small: not those in times
-        number = rf"(?<![\d:]){job}(?![\d:])"
+        number = rf"(?<!\d)(?<!\d:){job}(?!\d|:\d)"
         text = re.sub(number, lambda match, order=order: f"<{order}>".rjust(len(match[0])), text)  # type: ignore[misc]
     return text.replace(os.uname().nodename, "<host>")
 
