@@ -158,7 +158,8 @@ class KubernetesLauncher:
         self._link = StepdLink(time.time, self._stepd_lost, self._stepd_released)
         self._link.report = self._from_stepd
         self._presences: dict[Key, Presence] = {}
-        self._removal = Removal(api, site.cluster_name, self._removed)
+        self._launching: set[Key] = set()  # whose objects are being made
+        self._removal = Removal(api, site.cluster_name, self._removed, lambda: bool(self._launching))
         self._namesakes: set[str] = set()  # namespaces of another's jobs under this cluster's name
         self._whose: dict[str, Key] = {}  # which attempt a pod belongs to, by uid
         self._down: set[str] = set()
@@ -216,7 +217,7 @@ class KubernetesLauncher:
             self._tell(LaunchFailed(time.time(), *_key(job), str(error), job.allocation.nodes))
             return
         presence = self._expect(job, workload, files)
-        presence.launching = True
+        self._launching.add(presence.key)
         try:
             await self._until_there(lambda: self._make(presence, workload))
         except NotOursError as error:
@@ -228,7 +229,7 @@ class KubernetesLauncher:
         else:
             presence.created = self._now()
         finally:
-            presence.launching = False
+            self._launching.discard(presence.key)
 
     async def signal(
         self, job_id: int, restart: int, signal: int, step_id: int | None = None, flags: KillFlag = KillFlag.NONE
@@ -760,7 +761,7 @@ class KubernetesLauncher:
 
     async def _finish(self, presence: Presence) -> None:
         """All is over: let go once the controller has it on disk, and nothing of it is still being made."""
-        while presence.launching:  # noqa: ASYNC110
+        while presence.key in self._launching:  # noqa: ASYNC110
             await asyncio.sleep(0.05)
         if presence.on_disk is not None:
             await presence.on_disk

@@ -51,7 +51,6 @@ class Presence:
     ended: set[str] = field(default_factory=set)  # uids of which nothing runs any more
     concluding: set[str] = field(default_factory=set)  # uids whose ending is being looked into
     released: set[str] = field(default_factory=set)  # nodes that the controller was told are free
-    launching: bool = False  # its objects are being made
     finishing: bool = False  # all is over, and it is about to be forgotten
     on_disk: Awaitable[object] | None = None  # done when what the controller was told last is on disk
     created: float | None = None  # when all objects were made

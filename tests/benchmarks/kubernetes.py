@@ -1,10 +1,13 @@
 """On a real API server with simulated nodes: how fast jobs start, what a job costs the API server, how soon a pod runs.
 
 ``python -m tests.benchmarks.kubernetes --json``, with KUBECONFIG and SLURMK_LAB=1 (nodes labelled lab/kind=simulated). Jobs
-of slurmk through native, Kueue and Volcano, and the same bare jobs by Kueue and Volcano themselves, in turn in one run; the
-time from ``sbatch`` to a running pod on an idle cluster beside that of a bare ``kubectl create`` of such a pod.
+of slurmk through native, Kueue and Volcano, and the same bare pods and jobs by kube-scheduler, Kueue and Volcano themselves, in
+turn in one run; the time from ``sbatch`` to a running pod on an idle cluster beside that of a bare ``kubectl create`` of such a
+pod. What the cluster has not installed is left out.
 
-A job counts as started when its pod is Running (or has ended), seen by one watch for both sides.
+A job counts as started when its pod is Running (or has ended), seen by one watch for both sides. Where the cluster's programs
+run on this machine (KUBERNETES_LAB_DIR), their seconds of CPU a job are told as well: all share its cores, so the one that
+takes most is what bounds the rate.
 """
 
 from __future__ import annotations
@@ -19,12 +22,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from bridge.kubernetes.api import Api
-from bridge.kubernetes.resources import JOB, POD, VOLCANO_JOB, Manifest, Reference
+from bridge.kubernetes.errors import Unavailable
+from bridge.kubernetes.resources import JOB, KUEUE_LOCAL_QUEUE, NAMESPACE, POD, VOLCANO_JOB, Manifest, Reference
 from bridge.kubernetes.settings import ClientLimits, Settings
 from tests.benchmarks.measure import arguments, report
 from tests.reference.sides import SLURMK
@@ -34,11 +39,25 @@ AT_ONCE = 32
 
 PATIENCE = 300.0
 
+KUEUE_PODS = "kueue-pods"
+
 SYSTEMS = {
     "native": "{kind: native, keepFinished: 0}",
     "kueue": "{kind: native-job, queueSystem: kueue, keepFinished: 0}",
+    KUEUE_PODS: "{kind: native, queueSystem: kueue, keepFinished: 0}",
     "volcano": "{kind: volcano, queueSystem: volcano, keepFinished: 0}",
 }
+
+NEEDS = {
+    "native": None,
+    "kueue": (KUEUE_LOCAL_QUEUE.group_version, KUEUE_LOCAL_QUEUE.kind),
+    KUEUE_PODS: (KUEUE_LOCAL_QUEUE.group_version, KUEUE_LOCAL_QUEUE.kind),
+    "volcano": (VOLCANO_JOB.group_version, VOLCANO_JOB.kind),
+}
+"""What a cluster must have for each of them."""
+
+LEAST_CPU = 0.001
+"""Seconds of CPU a job that are worth telling."""
 
 SETTINGS = """
 namespace: {namespace}
@@ -53,14 +72,16 @@ partitions:
 class Slurmk:
     """A controller on the cluster, with one partition for each way to start jobs."""
 
-    def __init__(self, namespace: str) -> None:
+    def __init__(self, namespace: str, systems: Sequence[str]) -> None:
+        self.systems = systems
         self.directory = Path(tempfile.mkdtemp(prefix="slurmk-bench-"))
         self.namespace = namespace
         text = SETTINGS.format(namespace=namespace, cluster=namespace)
-        text += "".join(f"  {name}: {{nodes: '', pods: {pods}}}\n" for name, pods in SYSTEMS.items())
+        text += "".join(f"  {name}: {{nodes: '', pods: {SYSTEMS[name]}}}\n" for name in systems)
         (self.directory / "slurmk.yaml").write_text(text)
         self.run("slurmk", "up", "--detach", "--kubernetes", str(self.directory / "slurmk.yaml"))
-        self.run("slurmk", "queues", "apply")
+        if set(systems) - {"native"}:
+            self.run("slurmk", "queues", "apply")
 
     def run(self, program: str, *arguments: str) -> str:
         """The output of one of its commands, which must succeed."""
@@ -71,21 +92,43 @@ class Slurmk:
             raise SystemExit(f"{' '.join(command)}: {done.stdout}{done.stderr}")
         return done.stdout
 
-    def figures(self) -> tuple[int, float, float]:
-        """Writes to the API server so far, seconds of CPU, and MiB of memory of the controller."""
-        status = self.run("slurmk", "status")
-        writes = int(status.partition(" writes")[0].rpartition(" ")[2])
-        process = int(status.partition("pid ")[2].split()[0])
-        ticks = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:13]
-        pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
-        seconds = sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
-        return writes, seconds, pages * os.sysconf("SC_PAGE_SIZE") / 1048576
+    def writes(self) -> int:
+        """Writes to the API server so far."""
+        return int(self.run("slurmk", "status").partition(" writes")[0].rpartition(" ")[2])
+
+    @property
+    def process(self) -> int:
+        """The controller's process."""
+        return int(self.run("slurmk", "status").partition("pid ")[2].split()[0])
 
     def close(self) -> None:
         """End it and what it made."""
-        self.run("slurmk", "queues", "delete")
+        if set(self.systems) - {"native"}:
+            self.run("slurmk", "queues", "delete")
         self.run("slurmk", "down", "--jobs")
         shutil.rmtree(self.directory, ignore_errors=True)
+
+
+def cpu_seconds(process: int) -> float:
+    """What a process has used so far."""
+    ticks = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
+
+
+def resident(process: int) -> float:
+    """MiB of memory that a process holds."""
+    return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1048576
+
+
+def programs() -> dict[str, int]:
+    """The cluster's programs that run on this machine."""
+    found = {}
+    for path in sorted(Path(os.environ.get("KUBERNETES_LAB_DIR") or "/tmp/kubernetes-lab").glob("run/*.pid")):
+        process, started = path.read_text().split()
+        with suppress(OSError, IndexError):
+            if Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[19] == started:
+                found[path.stem] = int(process)
+    return found
 
 
 class Cluster:
@@ -134,9 +177,15 @@ class Cluster:
     async def clear(self, *kinds: Any) -> None:
         """Remove what the bare side made."""
         for kind in kinds:
-            await self.api.delete_collection(kind, self.namespace, "bench=bare")
-        while await self.api.list(POD, self.namespace, "bench=bare"):  # noqa: ASYNC110
-            await asyncio.sleep(0.2)
+            with suppress(Unavailable):  # it goes on, late
+                await self.api.delete_collection(kind, self.namespace, "bench=bare")
+        await self.nothing_of("bench=bare")
+
+    async def nothing_of(self, selector: str) -> None:
+        """Wait until there are no such pods any more."""
+        async with asyncio.timeout(PATIENCE):
+            while await self.api.list(POD, self.namespace, selector):  # noqa: ASYNC110
+                await asyncio.sleep(0.2)
 
 
 def pod_spec(**more: Any) -> Manifest:
@@ -151,6 +200,20 @@ def metadata(namespace: str, name: str, **labels: str) -> Manifest:
 
 
 TEMPLATE = {"labels": {"bench": "bare"}, "annotations": {"lab/runtime": "1s"}}
+
+
+def bare_pods(namespace: str, count: int) -> list[Manifest]:
+    """Pods that nobody but kube-scheduler looks after."""
+    run = secrets.token_hex(3)
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {**metadata(namespace, f"bare-{run}-{number}"), "annotations": TEMPLATE["annotations"]},
+            "spec": pod_spec(),
+        }
+        for number in range(count)
+    ]
 
 
 def kueue_jobs(namespace: str, count: int, queue: str) -> list[Manifest]:
@@ -184,62 +247,82 @@ def volcano_jobs(namespace: str, count: int) -> list[Manifest]:
 
 async def local_queue(api: Api, namespace: str) -> str:
     """A queue of slurmk's that the bare Jobs use as well, so that both have the same quota."""
-    from bridge.kubernetes.resources import KUEUE_LOCAL_QUEUE
-
     return str((await api.list(KUEUE_LOCAL_QUEUE, namespace))[0]["metadata"]["name"])
 
 
-async def throughput(cluster: Cluster, slurmk: Slurmk, jobs: int, runs: int) -> dict[str, dict[str, float]]:
-    """Jobs started a second by system, for both sides; and what a job costs."""
-    namespace = cluster.namespace
-    seen: dict[str, list[float]] = {}
-    writes: list[float] = []
-    seconds: list[float] = []
+class Throughput:
+    """Jobs started a second by system, for both sides, in turn; and what a job costs."""
 
-    def note(name: str, value: float) -> None:
-        seen.setdefault(name, []).append(value)
-        print(f"{name}: {value:.1f} jobs a second", file=sys.stderr)
+    def __init__(self, cluster: Cluster, slurmk: Slurmk, systems: Sequence[str]) -> None:
+        self._cluster = cluster
+        self._slurmk = slurmk
+        self._systems = systems
+        self._processes = {**programs(), "slurmk": slurmk.process}
+        self._seen: dict[tuple[str, str], list[float]] = {}
+        self._writes: list[float] = []
+        self._cpu: dict[tuple[str, str], list[dict[str, float]]] = {}
 
-    for turn in range(runs + 1):
-        count = jobs if turn else min(jobs, 40)
-        for name in SYSTEMS:
-            array = f"--array=1-{count}"
-            job = slurmk.run(
-                "sbatch", "--parsable", "--hold", array, "-p", name, "-n", "1", "--mem=64", "-t", "5", "--wrap", "true"
-            ).strip()
-            before = slurmk.figures()
-
-            async def release(job: str = job) -> None:
-                await asyncio.to_thread(slurmk.run, "scontrol", "release", job)
-
-            value = await cluster.rate(count, release)
-            while await asyncio.to_thread(slurmk.run, "squeue", "-h", "-j", job, "-t", "PD,R,CG,CF"):  # noqa: ASYNC110
-                await asyncio.sleep(0.2)
-            await asyncio.sleep(2.0)
-            after = slurmk.figures()
+    async def measure(self, jobs: int, runs: int) -> None:
+        """All systems so often, after a short run that does not count."""
+        for turn in range(runs + 1):
+            count = jobs if turn else min(jobs, 40)
+            for side, once in (("slurmk", self._of_slurmk), ("reference", self._bare)):
+                for system in self._systems:
+                    if side == "reference" and system == KUEUE_PODS:
+                        continue  # it is held against the same bare Jobs as Kueue's other kind
+                    before = {name: cpu_seconds(process) for name, process in self._processes.items()}
+                    rate = await once(system, count)
+                    if not turn:
+                        continue
+                    used = {name: (cpu_seconds(process) - before[name]) / count for name, process in self._processes.items()}
+                    self._seen.setdefault((system, side), []).append(rate)
+                    self._cpu.setdefault((system, side), []).append(used)
+                    most = sorted(used.items(), key=lambda pair: -pair[1])[:6]
+                    told = ", ".join(f"{name} {1000 * seconds:.0f}" for name, seconds in most)
+                    print(f"{side} {system}: {rate:.1f} jobs a second; ms of CPU a job: {told}", file=sys.stderr)
             if turn:
-                note(f"slurmk {name}", value)
-                if name == "native":
-                    writes.append((after[0] - before[0]) / count)
-                    seconds.append((after[1] - before[1]) / count)
-        queue = await local_queue(cluster.api, namespace)
-        for name, kind, manifests in (
-            ("kueue", JOB, kueue_jobs(namespace, count, queue)),
-            ("volcano", VOLCANO_JOB, volcano_jobs(namespace, count)),
-        ):
-            value = await cluster.rate(count, lambda made=manifests: cluster.create_all(made))  # type: ignore[misc]
-            await asyncio.sleep(1.5)
-            await cluster.clear(kind)
-            if turn:
-                note(f"bare {name}", value)
-    rates = {name: statistics.median(values) for name, values in seen.items()}
-    return {
-        "native": {"slurmk": rates["slurmk native"]},
-        "kueue": {"slurmk": rates["slurmk kueue"], "reference": rates["bare kueue"]},
-        "volcano": {"slurmk": rates["slurmk volcano"], "reference": rates["bare volcano"]},
-        "writes_per_job": {"slurmk": statistics.median(writes)},
-        "cpu_seconds_per_job": {"slurmk": statistics.median(seconds)},
-    }
+                print(f"load average {os.getloadavg()[0]:.1f}", file=sys.stderr)
+
+    async def _of_slurmk(self, system: str, count: int) -> float:
+        slurmk = self._slurmk
+        size = ("-n", "1", "--mem=64", "-t", "5", "--wrap", "true")
+        job = slurmk.run("sbatch", "--parsable", "--hold", f"--array=1-{count}", "-p", system, *size).strip()
+        before = slurmk.writes()
+        rate = await self._cluster.rate(count, lambda: asyncio.to_thread(slurmk.run, "scontrol", "release", job))
+        while await asyncio.to_thread(slurmk.run, "squeue", "-h", "-j", job, "-t", "PD,R,CG,CF"):  # noqa: ASYNC110
+            await asyncio.sleep(0.2)
+        await self._cluster.nothing_of("app.kubernetes.io/managed-by=slurmk")
+        if system == "native":
+            self._writes.append((slurmk.writes() - before) / count)
+        return rate
+
+    async def _bare(self, system: str, count: int) -> float:
+        cluster, namespace = self._cluster, self._cluster.namespace
+        if system == "native":
+            kind, manifests = POD, bare_pods(namespace, count)
+        elif system == "kueue":
+            kind, manifests = JOB, kueue_jobs(namespace, count, await local_queue(cluster.api, namespace))
+        else:
+            kind, manifests = VOLCANO_JOB, volcano_jobs(namespace, count)
+        rate = await cluster.rate(count, lambda: cluster.create_all(manifests))
+        await asyncio.sleep(1.5)
+        await cluster.clear(kind)
+        return rate
+
+    def figures(self) -> dict[str, dict[str, float]]:
+        """Medians: jobs a second by system, writes a job, and seconds of CPU a job by system and program."""
+        found: dict[str, dict[str, float]] = {}
+        for (system, side), values in self._seen.items():
+            found.setdefault(system, {})[side] = statistics.median(values)
+        if KUEUE_PODS in found:
+            found[KUEUE_PODS]["reference"] = found["kueue"]["reference"]
+        found["writes_per_job"] = {"slurmk": statistics.median(self._writes[1:])}
+        for (system, side), used in self._cpu.items():
+            for name in self._processes:
+                seconds = statistics.median(each[name] for each in used)
+                if seconds >= LEAST_CPU:
+                    found.setdefault(f"cpu_seconds_per_job {system} {name}", {})[side] = seconds
+        return found
 
 
 async def latency(cluster: Cluster, slurmk: Slurmk, runs: int) -> dict[str, float]:
@@ -282,16 +365,17 @@ async def measure(options: Any) -> None:
     await api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
     slurmk: Slurmk | None = None
     try:
-        slurmk = await asyncio.to_thread(Slurmk, namespace)
+        there = [name for name, needed in NEEDS.items() if needed is None or await api.available(*needed)]
+        slurmk = await asyncio.to_thread(Slurmk, namespace, there)
         cluster = Cluster(api, namespace)
         figures = {"pod running, seconds": await latency(cluster, slurmk, options.runs)}
         report("kubernetes latency", figures, options.json)
-        report("kubernetes throughput", await throughput(cluster, slurmk, options.jobs, options.turns), options.json, "more")
+        throughput = Throughput(cluster, slurmk, slurmk.systems)
+        await throughput.measure(options.jobs, options.turns)
+        report("kubernetes throughput", throughput.figures(), options.json, "more")
     finally:
         if slurmk is not None:
             await asyncio.to_thread(slurmk.close)
-        from bridge.kubernetes.resources import NAMESPACE
-
         await api.delete(Reference(NAMESPACE, namespace))
         await api.close()
 
