@@ -244,39 +244,34 @@ def _names(arguments: Iterable[str]) -> list[str]:
     return [word for argument in arguments for word in scontrol_update.split_ids(argument)]
 
 
-def _selections(session: Session, names: Iterable[str]) -> tuple[dict[str, JobSelection], list[tuple[str, SlurmError]]]:
-    """What names mean, by name; and those that mean nothing."""
-    good: dict[str, JobSelection] = {}
-    bad: list[tuple[str, SlurmError]] = []
-    for name in names:
-        try:
-            selection = parse(name)
-            if selection.step_id is not None:
-                raise SlurmError(Errno.INVALID_JOB_ID)
-            session.controller.machine.select(selection)
-            good[name] = selection
-        except SlurmError as error:
-            bad.append((name, error))
-    return good, bad
-
-
 async def _act(
     session: Session, names: Sequence[str], event: Callable[[tuple[JobSelection, ...]], Event]
-) -> list[tuple[str, SlurmError, Job | None]]:
+) -> list[tuple[str, Refused]]:
     """Send the event for every name; the refusals in the order of the names."""
-    good, bad = _selections(session, names)
-    refusals: list[tuple[str, SlurmError, Job | None]] = [(name, error, None) for name, error in bad]
+    good: dict[str, JobSelection] = {}
+    refusals: list[tuple[str, Refused]] = []
+    for name in names:
+        try:
+            good[name] = _selection(name)
+        except SlurmError as error:
+            refusals.append((name, Refused(error, name)))
     if good:
-        answers = await session.controller.apply(event(tuple(good.values())))
         typed = {name_of(selection): name for name, selection in good.items()}
-        for answer in answers:
+        for answer in await session.controller.apply(event(tuple(good.values()))):
             if isinstance(answer, Refused):
-                record = scontrol_update.waiting_record(session.controller, answer)
-                refusals.append((typed.get(answer.subject, answer.subject), answer.error, record))
+                refusals.append((typed.get(answer.subject, answer.subject), answer))
             else:
                 _notices(session, answer)
     order = {name: position for position, name in enumerate(names)}
     return sorted(refusals, key=lambda refusal: order.get(refusal[0], 0))
+
+
+def _selection(name: str) -> JobSelection:
+    """Jobs as typed; a step is none. Raises SlurmError."""
+    selection = parse(name)
+    if selection.step_id is not None:
+        raise SlurmError(Errno.INVALID_JOB_ID)
+    return selection
 
 
 def _notices(session: Session, answer: Accepted) -> None:
@@ -304,17 +299,17 @@ def _holding(release: bool, by_user: bool) -> Command:
 async def _hold(session: Session, names: Sequence[str], release: bool, by_user: bool) -> int:
     caller, now = session.call.caller, session.controller.now()
     refusals = await _act(session, names, lambda selections: Hold(now, caller, selections, release=release, user_hold=by_user))
-    for name, error, job in refusals:
-        session.say(scontrol_update.error_line(name, error, job))
-    if refusals:
-        session.say(f"slurm_suspend error:{refusals[-1][1]}\n")
+    for name, refused in refusals:
+        session.say(scontrol_update.refusal_lines(name, refused, successes=True))
+    if refusals and not refusals[-1][1].elements:
+        session.say(f"slurm_suspend error:{refusals[-1][1].error}\n")
     return 1 if refusals else 0
 
 
 async def _tell(session: Session, names: Sequence[str], event: Callable[[tuple[JobSelection, ...]], Event]) -> int:
     refusals = await _act(session, names, event)
-    for name, error, job in refusals:
-        session.say(scontrol_update.error_line(name, error, job))
+    for name, refused in refusals:
+        session.say(scontrol_update.refusal_lines(name, refused, successes=True))
     return 1 if refusals else 0
 
 
@@ -337,15 +332,20 @@ def _suspending(resume: bool) -> Command:
     async def run_suspend(session: Session, arguments: Sequence[str]) -> int:
         caller, now = session.call.caller, session.controller.now()
         refusals = await _act(session, _names(arguments), lambda selections: Suspend(now, caller, selections, resume=resume))
-        for name, error, job in refusals:
-            unknown = error.errno is Errno.INVALID_JOB_ID and name.replace("_", "").isdigit()
-            if unknown:  # what Slurm says of an unknown number here
+        for name, refused in refusals:
+            unknown = refused.error.errno is Errno.INVALID_JOB_ID and name.replace("_", "").isdigit()
+            if unknown and not _of_known_job(session, name):  # what Slurm says of an unknown number here
                 session.say(f"Unexpected message received for job {name}\n")
             else:
-                session.say(scontrol_update.error_line(name, error, job))
+                session.say(scontrol_update.refusal_lines(name, refused, successes=True))
         return 1 if refusals else 0
 
     return run_suspend
+
+
+def _of_known_job(session: Session, name: str) -> bool:
+    machine, number = session.controller.machine, parse(name).job_id
+    return number in machine.jobs or bool(machine.jobs_of_array(number))
 
 
 async def _update(session: Session, arguments: Sequence[str]) -> int:

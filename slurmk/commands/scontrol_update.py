@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from grammar.arrays import format_tasks
 from grammar.errors import GrammarError
 from grammar.hostlist import expand
 from grammar.mail import parse_mail_type
@@ -18,6 +17,7 @@ from grammar.sizes import parse_memory
 from grammar.times import parse_duration, parse_time
 from grammar.tres import prefix_gres
 from slurmk.commands.call import Call, Controller, Output
+from slurmk.commands.node_text import number_list
 from slurmk.core.effects import Accepted, Refused
 from slurmk.core.errors import Errno, SlurmError
 from slurmk.core.events import Event, JobSelection, UpdateJob, UpdateNode, UpdatePartition
@@ -440,12 +440,21 @@ async def _update_one(name: str, changes: Changes, call: Call, controller: Contr
     """One job as typed. Relative limits and ends are resolved against what the job has now."""
     try:
         selection = parse(name)
-        jobs = controller.machine.select(selection)
-        resolved = tuple(_resolved(change, jobs[0]) for change in changes)
+        job = _first(controller, selection)
+        resolved = tuple(_resolved(change, job) for change in changes) if job is not None else tuple(changes)
     except SlurmError as error:
-        return tell(output, name, error, None, quiet)
+        if not quiet:
+            output.error(error_line(name, error))
+        return 1
     event: Event = UpdateJob(controller.now(), call.caller, (selection,), resolved)
-    return tell_all(output, controller, {name_of(selection): name}, await controller.apply(event), quiet)
+    return tell_all(output, {name_of(selection): name}, await controller.apply(event), quiet)
+
+
+def _first(controller: Controller, selection: JobSelection) -> Job | None:
+    try:
+        return controller.machine.select(selection)[0]
+    except SlurmError:
+        return None
 
 
 def _resolved(change: tuple[str, object], job: Job) -> tuple[str, object]:
@@ -479,52 +488,34 @@ def own_name(job: Job) -> str:
     return f"{job.array_job_id}_{job.array_task_id}" if job.array_task_id is not None else str(job.job_id)
 
 
-def error_line(name: str, error: SlurmError, job: Job | None) -> str:
-    """``Invalid job id specified for job 12``; of an array, ``12_[0,3,6]: …``."""
-    if job is not None and job.array_tasks:
-        numbers = ",".join(_expanded(part) for part in job.array_tasks)
-        return f"{job.array_job_id}_[{numbers}]: {error}\n"
+def error_line(name: str, error: SlurmError) -> str:
+    """``Invalid job id specified for job 12``"""
     return f"{error} for job {name}\n"
 
 
-def _expanded(part: range) -> str:
-    return format_tasks((part,)) if part.step == 1 else ",".join(map(str, part))
+def refusal_lines(name: str, refused: Refused, *, successes: bool) -> str:
+    """Why a job was not changed; of an array ``12_[0,3-6]: …``, with the elements that were if there are ``successes``."""
+    if not refused.elements:
+        return error_line(name, refused.error)
+    number = parse(refused.subject).job_id
+    told = [(elements, error) for elements, error in refused.elements if error is not None or successes]
+    return "".join(
+        f"{number}_[{number_list(elements)}]: {'No error' if error is None else error}\n" for elements, error in told
+    )
 
 
-def tell(output: Output, name: str, error: SlurmError, job: Job | None, quiet: bool) -> int:
-    """Say why a job was not changed; gives the exit code."""
-    if not quiet:
-        output.error(error_line(name, error, job))
-    return 1
-
-
-def tell_all(
-    output: Output, controller: Controller, names: Mapping[str, str], answers: Iterable[Accepted | Refused], quiet: bool
-) -> int:
+def tell_all(output: Output, names: Mapping[str, str], answers: Iterable[Accepted | Refused], quiet: bool) -> int:
     """Say all refusals of an event; gives the exit code."""
     code = 0
     for answer in answers:
         if isinstance(answer, Refused):
-            code = tell(
-                output, names.get(answer.subject, answer.subject), answer.error, waiting_record(controller, answer), quiet
-            )
+            code = 1
+            if not quiet:
+                output.error(refusal_lines(names.get(answer.subject, answer.subject), answer, successes=False))
         elif not quiet:
             for notice in answer.notices:
                 output.error(f"{notice}\n")
     return code
-
-
-def waiting_record(controller: Controller, refused: Refused) -> Job | None:
-    """The record of waiting elements that a refusal is about, if it is one."""
-    try:
-        found = controller.machine.select(refused.subject)
-    except SlurmError:
-        return None
-    job = found[0]
-    chosen: JobSelection = parse(refused.subject)
-    if not job.array_tasks:
-        return None
-    return replace(job, array_tasks=chosen.array_tasks) if len(chosen.array_tasks) > 1 else None if chosen.array_tasks else job
 
 
 async def _update_node(

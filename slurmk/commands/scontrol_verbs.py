@@ -193,7 +193,7 @@ async def top(session: Session, arguments: Sequence[str]) -> int:
                 raise SlurmError(Errno.JOB_HELD)
             chosen.append(job)
         except SlurmError as error:
-            code = session.say(scontrol_update.error_line(name, error, None))
+            code = session.say(scontrol_update.error_line(name, error))
     for group in _alike(chosen):
         code = await _reorder(session, group) or code
     return code
@@ -232,7 +232,7 @@ async def _reorder(session: Session, first: Sequence[Job]) -> int:
         event = UpdateJob(controller.now(), session.call.caller, (JobSelection(job_id),), (("nice", nice),))
         for answer in await controller.apply(event):
             if isinstance(answer, Refused):
-                code = session.say(scontrol_update.error_line(str(job_id), answer.error, None))
+                code = session.say(scontrol_update.error_line(str(job_id), answer.error))
     return code
 
 

@@ -62,6 +62,8 @@ def accept(state: State, text: str, job_id: int | None = None, *, held: bool = F
             known.append(term)
         elif wanted.any_of:
             return None
+    if any(term.job_id == job_id for term in known):
+        raise SlurmError(Errno.DEPENDENCY)
     if job_id is not None and _leads_to(state, known, job_id):
         raise SlurmError(Errno.CIRCULAR_DEPENDENCY)
     return Dependencies(tuple(known), wanted.any_of) if known else None

@@ -149,11 +149,13 @@ class Accepted:
 @dataclass(frozen=True, slots=True)
 class Refused:
     """The event was not done at all; nothing changed. One of several selections may be refused: then ``subject`` names it
-    (``12_3``) and the others were done. ``notices`` are lines the caller is told before the error itself."""
+    (``12_3``) and the others were done. ``notices`` are lines the caller is told before the error itself. ``elements``: of
+    an array's selection how each group of elements fared, with the lowest first; None is well."""
 
     error: SlurmError
     subject: str = ""
     notices: tuple[str, ...] = ()
+    elements: tuple[tuple[tuple[int, ...], SlurmError | None], ...] = ()
 
 
 Effect: TypeAlias = (

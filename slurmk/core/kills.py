@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import chain
+from typing import TypeAlias
 
 from slurmk.core import arrays, selection
 from slurmk.core.effects import Accepted, Refused, Signal
@@ -44,6 +46,71 @@ def for_each(turn: Turn, selections: tuple[JobSelection, ...], act: Callable[[Jo
             turn.emit(Refused(error, selection.name_of(chosen)))
     if done or not refused:
         turn.emit(Accepted(tuple(dict.fromkeys(done))))
+
+
+Fared: TypeAlias = list[tuple[tuple[int, ...], SlurmError | None]]
+"""Elements of an array, and why they refused; None is well."""
+
+
+def for_each_element(
+    turn: Turn, selections: tuple[JobSelection, ...], act: Callable[[JobSelection, selection.Selected], None]
+) -> None:
+    """Do it to every record of every selection. A refusal of some elements of an array tells how each of them fared."""
+    done: list[int] = []
+    refused = False
+    for chosen in selections:
+        fared = _act_on_records(turn, chosen, act, done)
+        error = next((error for _, error in fared if error is not None), None)
+        if error is not None:
+            refused = True
+            of_array = bool(chosen.array_tasks) or chosen.job_id in turn.state.by_array
+            turn.emit(Refused(error, selection.name_of(chosen), elements=_grouped(fared) if of_array else ()))
+    if done or not refused:
+        turn.emit(Accepted(tuple(dict.fromkeys(done))))
+
+
+def _act_on_records(
+    turn: Turn, chosen: JobSelection, act: Callable[[JobSelection, selection.Selected], None], done: list[int]
+) -> Fared:
+    """How the records of a selection fared; elements that it names and that are not there are unknown."""
+    if not _within_limit(turn, chosen):
+        return [((), SlurmError(Errno.INVALID_JOB_ID))]
+    fared: Fared = []
+    unknown = set(chain.from_iterable(chosen.array_tasks))
+    try:
+        found = selection.select(turn.state, chosen)
+    except SlurmError as problem:
+        return [(tuple(unknown), problem)]
+    for selected in found:
+        elements = _elements(selected)
+        unknown.difference_update(elements)
+        try:
+            act(chosen, selected)
+            done.append(selected.job.job_id)
+            fared.append((elements, None))
+        except SlurmError as problem:
+            fared.append((elements, problem))
+    return [*fared, (tuple(unknown), SlurmError(Errno.INVALID_JOB_ID))] if unknown else fared
+
+
+def _within_limit(turn: Turn, chosen: JobSelection) -> bool:
+    return all(part[-1] < turn.state.site.maximum_array_size for part in chosen.array_tasks if part)
+
+
+def _elements(selected: selection.Selected) -> tuple[int, ...]:
+    job = selected.job
+    if selected.tasks is not None:
+        return selected.tasks
+    return tuple(chain.from_iterable(job.array_tasks)) if job.array_task_id is None else (job.array_task_id,)
+
+
+def _grouped(fared: Fared) -> tuple[tuple[tuple[int, ...], SlurmError | None], ...]:
+    """Those that fared alike together, the group with the lowest element first."""
+    groups: dict[str, tuple[set[int], SlurmError | None]] = {}
+    for elements, error in fared:
+        groups.setdefault(str(error), (set(), error))[0].update(elements)
+    ordered = ((tuple(sorted(elements)), error) for elements, error in groups.values() if elements)
+    return tuple(sorted(ordered, key=lambda group: group[0]))
 
 
 def _weightier(first: SlurmError, second: SlurmError) -> bool:

@@ -17,7 +17,7 @@ from slurmk.core.endings import REQUEUED_HELD, again, requeue
 from slurmk.core.errors import Errno, SlurmError
 from slurmk.core.events import Caller, Hold, JobSelection, KillFlag, Requeue, Suspend, UpdateJob
 from slurmk.core.feasibility import unknown_features
-from slurmk.core.kills import for_each, may_change
+from slurmk.core.kills import for_each_element, may_change
 from slurmk.core.priority import HIGHEST, MULTIFACTOR, Factors, factors, priority_of
 from slurmk.core.state import Phase, Turn, holds_nodes, limit_end, phase_of, watch_limit
 from slurmk.core.submission import set_alarms
@@ -56,7 +56,7 @@ def hold(turn: Turn, event: Hold) -> None:
                 by_admin = event.caller.operator and not event.user_hold and event.caller.user_id != job.credentials.user_id
                 set_held(turn, each, Reason.JOB_HELD_ADMIN if by_admin else Reason.JOB_HELD_USER)
 
-    for_each(turn, event.selections, act)
+    for_each_element(turn, event.selections, act)
 
 
 def set_held(turn: Turn, job: Job, reason: Reason) -> None:
@@ -106,11 +106,7 @@ def requeue_jobs(turn: Turn, event: Requeue) -> None:
         phase = phase_of(job)
         held = event.hold or event.special_exit
         if phase is Phase.PENDING:
-            if not held:
-                raise SlurmError(Errno.JOB_PENDING)
-            for each in selection.apart(turn, selected):
-                set_held(turn, each, Reason.JOB_HELD_USER)
-            return
+            raise SlurmError(Errno.JOB_PENDING)
         if not job.batch:
             raise SlurmError(Errno.BATCH_ONLY)
         if not may_requeue(turn, job):
@@ -124,7 +120,7 @@ def requeue_jobs(turn: Turn, event: Requeue) -> None:
         else:
             requeue(turn, job, Reason.NONE, held=held)
 
-    for_each(turn, event.selections, act)
+    for_each_element(turn, event.selections, act)
 
 
 def suspend(turn: Turn, event: Suspend) -> None:
@@ -139,7 +135,7 @@ def suspend(turn: Turn, event: Suspend) -> None:
         if row is not None:
             row(turn, job)
 
-    for_each(turn, event.selections, act)
+    for_each_element(turn, event.selections, act)
 
 
 def _stop(turn: Turn, job: Job) -> None:
@@ -169,14 +165,14 @@ _SUSPENSIONS: dict[bool, dict[Phase, Suspension]] = {
         Phase.RUNNING: _stop,
         Phase.SUSPENDED: None,
         Phase.COMPLETING: Errno.TRANSITION_STATE_NO_UPDATE,
-        Phase.FINISHED: Errno.JOB_FINISHED,
+        Phase.FINISHED: Errno.ALREADY_DONE,
     },
     True: {
         Phase.PENDING: Errno.JOB_PENDING,
         Phase.RUNNING: Errno.JOB_NOT_SUSPENDED,
         Phase.SUSPENDED: _resume,
         Phase.COMPLETING: Errno.JOB_NOT_SUSPENDED,
-        Phase.FINISHED: Errno.JOB_FINISHED,
+        Phase.FINISHED: Errno.ALREADY_DONE,
     },
 }
 
@@ -225,7 +221,7 @@ def update_job(turn: Turn, event: UpdateJob) -> None:
         except Refusal as refusal:
             raise refusal.error from None
 
-    for_each(turn, event.selections, act)
+    for_each_element(turn, event.selections, act)
 
 
 def _check_update(turn: Turn, event: UpdateJob, chosen: JobSelection, job: Job) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 from core_story import ROOT, Cluster, small_site
 
+from slurmk.core.effects import Accepted, Refused
 from slurmk.core.errors import Errno, SlurmError
+from slurmk.core.events import JobSelection, Suspend
 from slurmk.model.states import JobState, Reason
 
 
@@ -70,6 +72,25 @@ def test_a_changed_element_goes_its_own_way(cluster: Cluster) -> None:
     cluster.release_hold(str(array), ROOT)
     cluster.plan()
     assert len(cluster.launched()) == 4
+
+
+def test_each_element_that_refuses_a_change_is_told_of(cluster: Cluster) -> None:
+    array = cluster.submit(array="1,3,5-9:2", hold=True)
+    cluster.update(f"{array}_3", comment="x")
+    cluster.hold(f"{array}_[2-5]")
+    answer = cluster.answer()
+    assert isinstance(answer, Refused)
+    assert answer.elements == (((2, 4), SlurmError(Errno.INVALID_JOB_ID)), ((3, 5), None))
+    cluster.hold(f"{array}_[1,9]")
+    assert isinstance(cluster.answer(), Accepted)
+    cluster.tell(Suspend(cluster.now, ROOT, (JobSelection(array),)))
+    answer = cluster.answer()
+    assert isinstance(answer, Refused)
+    assert answer.elements == (((1, 3, 5, 7, 9), SlurmError(Errno.JOB_PENDING)),)
+    cluster.hold(f"{array}_[0-4000000]")
+    answer = cluster.answer()
+    assert isinstance(answer, Refused)
+    assert (answer.error.errno, answer.elements) == (Errno.INVALID_JOB_ID, ())
 
 
 def test_elements_stay_in_memory_while_others_wait(cluster: Cluster) -> None:
