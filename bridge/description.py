@@ -30,6 +30,9 @@ tasks cpus_per_task tasks_per_node tasks_per_socket tasks_per_core tasks_per_boa
 REQUESTED: tuple[str, ...] = tuple(_VISIBLE.split())
 """Fields of JobRequest that processes of the job can see, as variables or as defaults of their steps."""
 
+PARAMETERS = ("SLURM_CONF", "LaunchParameters", "TaskPlugin", "TaskPluginParam", "MpiParams")
+"""Keys of slurm.conf that stepd goes by."""
+
 
 def describe(job: Job, files: JobFiles, site: Site, extra: Mapping[str, Any]) -> dict[str, Any]:
     """The description of a job that has an allocation; ``extra`` are the launcher's own keys (directories, PATH …)."""
@@ -78,7 +81,7 @@ def describe(job: Job, files: JobFiles, site: Site, extra: Mapping[str, Any]) ->
         "submit_line": job.submit_line,
         "task_prolog": site.task_prolog,
         "task_epilog": site.task_epilog,
-        "parameters": {name: site.parameters[name] for name in ("SLURM_CONF", "LaunchParameters") if name in site.parameters},
+        "parameters": {name: site.parameters[name] for name in PARAMETERS if site.parameters.get(name)},
         "request": _requested(job, site),
         **extra,
     }

@@ -61,44 +61,51 @@ _SEPARATOR = re.compile(r",(?![0-9]|[0-9A-Fa-f]*(?:,|\Z))", re.ASCII)
 
 def check_memory_binding(text: str) -> None:
     """``[verbose,]rank|local|prefer|map_mem:LIST|mask_mem:LIST``. Raises BindingError."""
-    for word in _SEPARATOR.split(text):
-        low = word.lower()
-        name, _, numbers = low.partition(":")
-        if name in ("map_mem", "mask_mem"):
-            if not numbers:
-                raise BindingError(f'missing list for "--mem-bind={name}:<list>"')
-            _check_numbers(numbers)
-        elif low not in _MEMORY_WORDS:
-            raise BindingError(f'unrecognized --mem-bind argument "{word}"')
-
-
-def _check_numbers(text: str) -> None:
-    for number in text.split(","):
-        end = re.match(r"(?:0x)?[0-9a-f]*", number)
-        assert end is not None
-        if end.end() < len(number):
-            raise BindingError(f"Failed to validate number: {number}, the offending character is {number[end.end()]}")
+    _check_words(text, "mem-bind", _MEMORY_WORDS, ("map_mem", "mask_mem"))
 
 
 _CPU_WORDS = frozenset(
-    "quiet q verbose v none no rank rank_ldom sockets cores threads ldoms boards auto one_thread off".split()  # noqa: SIM905
+    "quiet q verbose v none no rank rank_ldom sockets cores threads ldoms one_thread".split()  # noqa: SIM905
 )
-_CPU_LISTS = ("map_cpu", "mask_cpu", "map_ldom", "mask_ldom")
 
 
 def check_cpu_binding(text: str) -> None:
     """``[verbose,]cores|map_cpu:LIST|...`` of ``--cpu-bind``. Raises BindingError."""
+    _check_words(text, "cpu-bind", _CPU_WORDS, ("map_cpu", "mask_cpu", "map_ldom", "mask_ldom"))
+
+
+def _check_words(text: str, option: str, known: frozenset[str], lists: tuple[str, ...]) -> None:
     for word in _SEPARATOR.split(text):
         low = word.lower()
         name, _, numbers = low.partition(":")
-        if name in _CPU_LISTS:
+        if name in lists:
             if not numbers:
-                raise BindingError(f'missing list for "--cpu-bind={name}:<list>"')
-        elif low not in _CPU_WORDS:
-            raise BindingError(f'unrecognized --cpu-bind argument "{word}"')
+                raise BindingError(f'missing list for "--{option}={name}:<list>"')
+            _check_numbers(name, numbers)
+        elif low not in known:
+            raise BindingError(f'unrecognized --{option} argument "{word}"')
 
 
-_CPU_BINDING_TYPES = {"no": "none", "off": "none", "rank": "", "q": "", "quiet": "", "v": "verbose", "auto": ""}
+def _check_numbers(kind: str, text: str) -> None:
+    """CPUs are decimal numbers, masks hexadecimal ones; each perhaps with ``*`` and how often. Raises BindingError."""
+    digits = "0123456789abcdef" if kind.startswith("mask") else "0123456789"
+    for item in text.split(","):
+        number, star, times = item.partition("*")
+        if kind.startswith("mask"):
+            number = number.removeprefix("0x")
+        _check_characters(number, number, digits)
+        _check_characters(times, f"*{times}", "0123456789")
+        if star and not times:
+            raise BindingError(f"Invalid {kind} multiplier: ", f"Failed to expand list: '{item}'")
+
+
+def _check_characters(text: str, shown: str, digits: str) -> None:
+    wrong = next((character for character in text if character not in digits), None)
+    if wrong is not None:
+        raise BindingError(f"Failed to validate number: {shown}, the offending character is {wrong}")
+
+
+_CPU_BINDING_TYPES = {"no": "none", "rank": "", "q": "", "quiet": "", "v": "verbose"}
 """Words of ``--cpu-bind`` that are told of by another name; "" tells nothing of it."""
 
 

@@ -33,7 +33,7 @@ SETTINGS = frozenset(
     wait parsable test_only quiet verbose wrap ignore_pbs user group nodefile help usage version autocomplete
     gpus_per_task label unbuffered kill_on_bad_exit relative exact overlap multi_prog job_id step_wait pty
     disable_status quit_on_interrupt preserve_environment het_group mpi prolog epilog task_prolog task_epilog
-    immediate no_allocate no_gres whole interactive kill_command no_shell bell asynchronous ignored
+    immediate no_allocate no_gres whole interactive kill_command no_shell bell asynchronous ignored ignore_signals
     """.split()  # noqa: SIM905
 )
 """Fields that are not of JobRequest."""
@@ -484,15 +484,24 @@ MOST_COMPONENTS = 128
 """Components that a het job may have (MAX_HET_JOB_COMPS)."""
 
 
-def _ignored_signals(text: str, reading: Reading) -> str:
+def _ignored_signals(text: str, reading: Reading) -> tuple[int, ...]:
     if not text:
         raise reading.error("--ignore-signals requires at least one signal")
+    found = []
     for word in text.split(","):
         try:
-            parse_signal(word)
+            found.append(parse_signal(word))
         except GrammarError:
             raise reading.error(f"Invalid signal name or number: {word}") from None
-    return text
+    return tuple(found)
+
+
+def _descriptor(text: str, reading: Reading) -> int:
+    """The number of an open file of srun's."""
+    number = whole_number(text)
+    if number is None or not 0 <= number <= LARGEST:
+        raise reading.fatal(f"--{reading.option}={text} must be numeric file descriptor")
+    return number
 
 
 LIMITS = ["CPU", "FSIZE", "DATA", "STACK", "CORE", "RSS", "NPROC", "NOFILE", "MEMLOCK", "AS"]
@@ -875,7 +884,14 @@ SUBMISSION: tuple[SubmissionOption, ...] = (
     ),
     _row("hint", _REQUIRED, "hint cores_per_socket threads_per_core", _hint, variables="SBATCH_HINT SALLOC_HINT =SLURM_HINT"),
     _row("input -i", _REQUIRED, "standard_input", _text, commands=("sbatch", "srun"), variables="SBATCH_INPUT SRUN_INPUT"),
-    _row("mem-bind", _REQUIRED, "memory_binding", _memory_binding, variables="*_MEM_BIND", accepted="memory is not bound"),
+    _row(
+        "mem-bind",
+        _REQUIRED,
+        "memory_binding",
+        _memory_binding,
+        variables="*_MEM_BIND",
+        note="acts on srun's tasks where TaskPlugin has task/affinity and the kernel allows set_mempolicy(2)",
+    ),
     _row("mem-update", _REQUIRED, "memory_update_margin memory_update_delay", _memory_update, accepted=_NOT_YET),
     _row("network", _REQUIRED, "network", _text, variables="*_NETWORK", accepted="there is no switch plugin; shown as asked"),
     _row("no-kill -k", _OPTIONAL, "kill_on_node_fail", _one_of(off=True), alone=False, variables="*_NO_KILL"),
@@ -964,16 +980,16 @@ SUBMISSION: tuple[SubmissionOption, ...] = (
         _cpu_binding,
         commands=_RUN,
         variables="SLURM_CPU_BIND",
-        accepted="tasks are not bound to CPUs",
+        note="acts where TaskPlugin has task/affinity, as in Slurm; the CPUs of a pretended node are those of the machine",
     ),
     _row("debugger-test", _NONE, "ignored", commands=_RUN, hidden=True, refused="there is no debugger support"),
     _row("disable-status -X", _NONE, "disable_status", commands=_RUN, variables="SLURM_DISABLE_STATUS"),
-    _row("epilog", _REQUIRED, "epilog", _text, commands=_RUN, variables="SLURM_EPILOG", accepted=_NOT_YET),
+    _row("epilog", _REQUIRED, "epilog", _text, commands=_RUN, variables="SLURM_EPILOG"),
     _row("exact", _NONE, "exact", commands=_RUN, variables="SLURM_EXACT"),
     _row("external-launcher", _NONE, "ignored", commands=_RUN, refused="external launchers are not supported yet"),
     _row("het-group pack-group", _REQUIRED, "het_group", _het_group, commands=_RUN, accepted=_NOT_YET),
-    _row("ignore-signals", _REQUIRED, "ignored", _ignored_signals, commands=_RUN, accepted=_NOT_YET),
-    _row("interactive", _NONE, "interactive", commands=_RUN, hidden=True, accepted=_NOT_YET),
+    _row("ignore-signals", _REQUIRED, "ignore_signals", _ignored_signals, commands=_RUN),
+    _row("interactive", _NONE, "interactive", commands=_RUN, hidden=True),
     _row("jobid", _REQUIRED, "job_id", _job_id, commands=_RUN, variables="SLURM_JOB_ID"),
     _row(
         "kill-on-bad-exit -K", _OPTIONAL, "kill_on_bad_exit", _kill_on_bad_exit, commands=_RUN, variables="SLURM_KILL_BAD_EXIT"
@@ -985,8 +1001,8 @@ SUBMISSION: tuple[SubmissionOption, ...] = (
     _row("no-allocate -Z", _NONE, "no_allocate", commands=_RUN, refused="steps outside of a job are not run"),
     _row("overlap", _OPTIONAL, "overlap", lambda text, _: True, commands=_RUN, variables="SLURM_OVERLAP"),
     _row("preserve-env -E", _NONE, "preserve_environment", commands=_RUN),
-    _row("prolog", _REQUIRED, "prolog", _text, commands=_RUN, variables="SLURM_PROLOG", accepted=_NOT_YET),
-    _row("pty", _OPTIONAL, "pty", _text, commands=_RUN, refused="terminals are not given yet"),
+    _row("prolog", _REQUIRED, "prolog", _text, commands=_RUN, variables="SLURM_PROLOG"),
+    _row("pty", _OPTIONAL, "pty", _descriptor, commands=_RUN, alone=0),
     _row("quit-on-interrupt", _NONE, "quit_on_interrupt", commands=_RUN),
     _row("relative -r", _REQUIRED, "relative", _number(0), commands=_RUN),
     _row(
@@ -999,8 +1015,8 @@ SUBMISSION: tuple[SubmissionOption, ...] = (
         accepted="there is no --bcast",
     ),
     _row("slurmd-debug", _REQUIRED, "ignored", _text, commands=_RUN, variables="SLURMD_DEBUG", accepted="there is no slurmd"),
-    _row("task-epilog", _REQUIRED, "task_epilog", _text, commands=_RUN, variables="SLURM_TASK_EPILOG", accepted=_NOT_YET),
-    _row("task-prolog", _REQUIRED, "task_prolog", _text, commands=_RUN, variables="SLURM_TASK_PROLOG", accepted=_NOT_YET),
+    _row("task-epilog", _REQUIRED, "task_epilog", _text, commands=_RUN, variables="SLURM_TASK_EPILOG"),
+    _row("task-prolog", _REQUIRED, "task_prolog", _text, commands=_RUN, variables="SLURM_TASK_PROLOG"),
     _row(
         "threads -T",
         _REQUIRED,

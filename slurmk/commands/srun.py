@@ -98,12 +98,17 @@ def _check_settings(options: Options, *, alone: bool) -> None:
     """What settings mean together. Raises OptionError."""
     if "wait-for-children" in options.said:
         raise OptionError(f"{NAME}: fatal: --wait-for-children only compatible with proctrack/cgroup plugin", code=1)
+    if options.get("pty") is not None and any(options.get(name) is not None for name in _STREAMS):
+        raise OptionError(f"{NAME}: error: --error/--input/--output are incompatible with --pty", code=1)
     if options.get("parsable"):
         raise OptionError(f"{NAME}: error: --parsable requires --async.", code=1)
     if alone and options.get("relative") is not None:
         raise OptionError(f"{NAME}: fatal: --relative option invalid for job allocation request", code=1)
     if alone and options.get("het_group") is not None:
         raise OptionError(f"{NAME}: error: --het-group expected to be used within an HetJob allocation", code=1)
+
+
+_STREAMS = ("standard_input", "standard_output", "standard_error")
 
 
 def _early(values: Mapping[str, str | None]) -> str | None:
@@ -228,8 +233,9 @@ _FROM_OPTIONS = (
     "label",
     "unbuffered",
     "kill_on_bad_exit",
-    "prolog",
-    "epilog",
+    "pty",
+    "interactive",
+    "ignore_signals",
     "task_prolog",
     "task_epilog",
     "mpi",
@@ -272,6 +278,8 @@ _FROM_REQUEST = {
     "signal": "kill_warning_signal",
     "signal_delay": "kill_warning_delay",
     "cpu_bind": "cpu_binding",
+    "mem_bind": "memory_binding",
+    "hint": "hint",
     "comment": "comment",
 }
 """Fields of a step, and those of a job request that hold the same option."""
@@ -287,6 +295,8 @@ def _step(
         values.pop("maximum_nodes", None)
     if _layer(options, "ntasks") == "environment" and _layer(options, "ntasks-per-node") == "command line":
         values.pop("tasks", None)
+    values.setdefault("kill_on_bad_exit", _configured(site, "KillOnBadExit") > 0 or None)
+    values |= {name: _program(options.get(name), site.parameters.get(key)) for name, key in _OF_SRUN.items()}
     directory = options.get("current_working_directory")
     immediate = options.get("immediate")
     name = options.get("name") or os.path.basename(operands[0])
@@ -303,13 +313,28 @@ def _step(
         input=options.get("standard_input"),
         output=options.get("standard_output"),
         error=options.get("standard_error"),
-        wait=options.get("step_wait"),
+        wait=_configured(site, "WaitTime") or None if options.get("step_wait") is None else options.get("step_wait"),
         multi_prog=multi_prog,
         signal_flags=request.kill_warning_flags or "",
         immediate=None if immediate is None else int(immediate),
         preserve_environment=bool(options.get("preserve_environment")),
         **values,
     )
+
+
+_OF_SRUN = {"prolog": "SrunProlog", "epilog": "SrunEpilog"}
+"""Programs that srun itself runs, and the keys of slurm.conf that name them where no option does."""
+
+
+def _program(said: str | None, configured: str | None) -> str | None:
+    found = said or configured
+    return None if not found or found.lower() in ("none", "(null)") else found
+
+
+def _configured(site: Site, key: str) -> int:
+    """The leading number of a key of slurm.conf."""
+    text = site.parameters.get(key, "").partition(" ")[0]
+    return int(text) if text.isascii() and text.isdigit() else 0
 
 
 def _gres_per_task(text: str | None) -> str | None:

@@ -121,7 +121,7 @@ def machine_site(
         cluster_name="slurmk",
         nodes=made,
         partitions=(Partition("debug", tuple(names), node_spec=spec, default=True),),
-        parameters=_shown(Configuration("")) | {"ClusterName": "slurmk", "PriorityType": "priority/basic"},
+        parameters=_shown(Configuration("")) | {"ClusterName": "slurmk"} | _WITHOUT_FILES,
         operators=tuple(operators),
     )
 
@@ -132,9 +132,13 @@ def unnamed_site(cluster_name: str, operators: Iterable[str] = ("root",)) -> Sit
         cluster_name=cluster_name,
         nodes=(),
         partitions=(),
-        parameters=_shown(Configuration("")) | {"ClusterName": cluster_name, "PriorityType": "priority/basic"},
+        parameters=_shown(Configuration("")) | {"ClusterName": cluster_name} | _WITHOUT_FILES,
         operators=tuple(operators),
     )
+
+
+_WITHOUT_FILES = {"PriorityType": "priority/basic", "TaskPlugin": "task/affinity", "TaskPluginParam": "none"}
+"""What a cluster without slurm.conf is like: tasks are bound to CPUs for those who ask for it."""
 
 
 # ------------------------------------------------------------------------------------------------ out of slurm.conf

@@ -72,7 +72,8 @@ class StepRequest:
     # how it runs
     label: bool = False
     unbuffered: bool = False
-    pty: bool = False
+    pty: int | None = None  # the descriptor of srun's terminal, when its first task gets one
+    interactive: bool = False  # salloc's own shell: it shares all that the job has on its first node
     input: str | None = None  # pattern of a file, "none", "all", or a task number; None: srun's own, to all tasks
     output: str | None = None
     error: str | None = None  # None: with the output
@@ -91,6 +92,9 @@ class StepRequest:
     task_epilog: str | None = None
     mpi: str | None = None
     cpu_bind: str | None = None
+    mem_bind: str | None = None
+    hint: str | None = None
+    ignore_signals: tuple[int, ...] = ()  # that srun does not act on
     het_group: str | None = None
     comment: str | None = None
     quiet: int = 0

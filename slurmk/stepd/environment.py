@@ -11,6 +11,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
+    from slurmk.stepd.manager import Step
+
     Description = Mapping[str, Any]
     Variables = Dict[str, str]
 
@@ -252,6 +254,32 @@ def path_with(path: Optional[str], commands: str) -> str:
     return commands + ":" + path
 
 
+_OF_SRUN = """
+SLURM_CLUSTER_NAME SLURM_CONF SLURM_JOBID SLURM_JOB_ACCOUNT SLURM_JOB_CPUS_PER_NODE SLURM_JOB_GID SLURM_JOB_ID SLURM_JOB_NAME
+SLURM_JOB_NUM_NODES SLURM_JOB_PARTITION SLURM_JOB_QOS SLURM_JOB_SLUID SLURM_JOB_UID SLURM_JOB_USER SLURM_NODELIST
+"""
+
+
+def srun_variables(job: Description, step: Step) -> Variables:
+    """What srun's own prolog and epilog see of the step, on top of what srun's process had."""
+    found = {name: value for name, value in job_variables(job).items() if name in _OF_SRUN.split()}
+    counts = step.layout.counts
+    found.update(
+        {
+            "SLURMD_DEBUG": "2",
+            "SLURM_JOB_GROUP": job["group"],
+            "SLURM_NNODES": str(len(counts)),
+            "SLURM_NPROCS": str(sum(counts)),
+            "SLURM_NTASKS": str(sum(counts)),
+            "SLURM_PRIO_PROCESS": "0",
+            "SLURM_STEPID": str(step.number),
+            "SLURM_STEP_ID": str(step.number),
+            "SLURM_TASKS_PER_NODE": hosts.counts(counts),
+        }
+    )
+    return dict(LAUNCHERS, **found)
+
+
 def step_environment(job: Description, step: Mapping[str, Any], index: int) -> Variables:
     """What all tasks of a step on the step's node number ``index`` have, on top of what srun's process had.
 
@@ -292,6 +320,7 @@ def step_environment(job: Description, step: Mapping[str, Any], index: int) -> V
     if step.get("cpus_per_task") is not None:
         environment["SLURM_CPUS_PER_TASK"] = str(step["cpus_per_task"])
         environment.setdefault("SLURM_TRES_PER_TASK", "cpu=%d" % step["cpus_per_task"])
+    environment.update(step.get("bindings") or {})
     if step.get("job_name"):
         environment["SLURM_JOB_NAME"] = step["job_name"]
     if step.get("tres_bind") or environment.get("SLURM_TRES_BIND"):

@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import errno
 import os
 import select
 import signal
 import time
 
 from slurmk import wire
-from slurmk.stepd import cgroup, messages, output, processes, tasks, texts, usage
+from slurmk.stepd import binding, cgroup, hooks, messages, output, processes, tasks, texts, usage
 from slurmk.stepd.messages import Channel
 
 TYPE_CHECKING = False
@@ -45,6 +46,19 @@ LEAVE_SECONDS = 5.0
 PIECE = 65536
 
 
+BIND_ERROR = 4032
+"""Slurm's number for a binding that cannot be."""
+
+
+class Refused(OSError):
+    """The step cannot be launched here: why, Slurm's number for it, and lines that say more."""
+
+    def __init__(self, number: int, text: str, code: int, lines: Sequence[str]) -> None:
+        super().__init__(number, text)
+        self.code = code
+        self.lines = list(lines)
+
+
 class Task:
     """One task: what it was started with, its process, and the ends of its pipes that this process holds."""
 
@@ -57,6 +71,10 @@ class Task:
         self.input: Optional[int] = None
         self.waiting_input: Deque[memoryview] = collections.deque()
         self.input_ends = False
+        self.ended: Optional[int] = None  # its status, while epilogs run
+        self.epilogs: List[hooks.TaskHook] = []
+        self.memory: Optional[binding.MemoryBinding] = None
+        self.plan: Optional[tasks.Plan] = None  # how its epilogs are started
 
 
 class Keeper:
@@ -76,6 +94,8 @@ class Keeper:
         self._own_size = usage.own_size()
         self._later = b""
         self.group = cgroup.Group(specification["group"])
+        self.machine: Optional[binding.Machine] = None
+        self.binding: Optional[binding.Binding] = None
         self._wake, self._wake_end = os.pipe()
 
     def run(self) -> None:
@@ -102,23 +122,64 @@ class Keeper:
     # ---------------------------------------------------------------- start
 
     def _start(self) -> None:
-        specification = self.specification
         self._warn_of_directory()
-        for task in self.tasks:
+        self._bind()
+        for local, task in enumerate(self.tasks):
             files, ours = self._files(task)
-            environment = dict(specification["environment"], **task.specification["environment"])
-            task.process = tasks.start(
-                task.specification["argv"],
-                environment,
-                specification["directory"],
-                specification["umask"],
-                self.identity,
-                files,
-                group=self.group,
-                limits=specification.get("limits"),
-            )
+            plan = self._plan(task, local, files)
+            task.process = tasks.start(plan)
+            self._tell_bound(task, local)
+            if self.specification.get("task_epilog"):
+                task.epilogs = hooks.task_epilogs(*self.specification["task_epilog"])
+                first = self.tasks[0].plan
+                task.plan = plan.again(os.dup(files.error if first is None else first.files.error))
             for descriptor in ours:
                 os.close(descriptor)
+
+    def _plan(self, task: Task, local: int, files: tasks.Files) -> tasks.Plan:
+        specification = self.specification
+        environment = dict(specification["environment"], **task.specification["environment"])
+        cpus = None
+        if self.binding is not None and self.machine is not None:
+            environment.update(self.binding.wish.variables("SLURM_CPU_BIND"))
+            cpus = self.binding.masks[local]
+            if specification["binding"]["memory"]:
+                wish = binding.read(specification["binding"]["memory"])
+                task.memory = binding.MemoryBinding(wish, self.machine, local, cpus)
+        return tasks.Plan(
+            task.specification["argv"],
+            environment,
+            specification["directory"],
+            specification["umask"],
+            self.identity,
+            files,
+            group=self.group,
+            limits=specification.get("limits"),
+            cpus=cpus,
+            memory=task.memory,
+            prologs=hooks.task_prologs(*specification["task_prolog"]) if specification.get("task_prolog") else (),
+        )
+
+    def _bind(self) -> None:
+        """Find out which CPUs the tasks use. Raises Refused."""
+        asked = self.specification.get("binding")
+        if asked is None:
+            return
+        self.machine = binding.this_machine()
+        try:
+            self.binding = binding.bind(binding.read(asked["wish"]), self.machine, asked)
+        except binding.Unbindable as error:
+            raise Refused(errno.ECANCELED, str(error), BIND_ERROR, [binding.OUTSIDE % error.allocated]) from None
+
+    def _tell_bound(self, task: Task, local: int) -> None:
+        """The lines of --cpu-bind=verbose and --mem-bind=verbose."""
+        if self.binding is None or self.machine is None:
+            return
+        place = (task.rank, local, task.process)
+        if self.binding.wish.verbose:
+            self._write_error(binding.line(self.binding, self.specification["node"], *place, self.machine))
+        if task.memory is not None and task.memory.wish.verbose:
+            self._write_error(task.memory.line(*place), task.rank)
 
     def _warn_of_directory(self) -> None:
         """Said once for the step on this node, before each task says it for itself."""
@@ -135,7 +196,7 @@ class Keeper:
     def _files(self, task: Task) -> Tuple[tasks.Files, List[int]]:
         """The task's descriptors, and those of them that this process closes once it is started."""
         what = task.specification
-        if self.specification.get("pty"):
+        if self.specification.get("pty") and not task.rank:
             return self._terminal(task)
         ours = []
         if what["stdin"] == "stream":
@@ -192,7 +253,10 @@ class Keeper:
     def _fail(self, error: OSError) -> None:
         """The step cannot be started here: end what was started, say why."""
         self._kill_all()
-        self.manager.message({"kind": "failed", "text": error.strerror, "errno": error.errno or 1})
+        told: Dict[str, Any] = {"kind": "failed", "text": error.strerror, "errno": error.errno or 1}
+        if isinstance(error, Refused):
+            told.update(errno=error.code, lines=error.lines)
+        self.manager.message(told)
         self._end_descendants()
         self.group.remove()
         self._leave()
@@ -293,9 +357,10 @@ class Keeper:
                 with contextlib.suppress(OSError):
                     fcntl.ioctl(task.input, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
-    def _write_error(self, text: bytes) -> None:
+    def _write_error(self, text: bytes, rank: Optional[int] = None) -> None:
+        """To the step's standard error, as the first task's here unless another is named."""
         if self.error_file is None:
-            self.manager.send(messages.stream(2, ALL_TASKS, text))
+            self.manager.send(messages.stream(2, self.tasks[0].rank if rank is None else rank, text))
         else:
             with contextlib.suppress(OSError):
                 os.write(self.error_file, text)
@@ -371,11 +436,25 @@ class Keeper:
                 continue
             if (status or not self.group.shared or self.specification["step"] == "batch") and self.group.oom_kills():
                 status = texts.OUT_OF_MEMORY
-            task.status = status
-            usage.close(task.measures, final, self._own_size)
-            task.waiting_input.clear()
-            self._thank()
-            self.manager.message({"kind": "exit", "rank": task.rank, "status": status})
+            if task.ended is None:
+                usage.close(task.measures, final, self._own_size)
+                task.waiting_input.clear()
+                self._thank()
+            elif status:
+                failed = "%s failed status=%d" % (task.epilogs.pop(0).failure, texts.exit_code(status))
+                self._write_error(texts.stepd_error(failed))
+            else:
+                task.epilogs.pop(0)
+            task.ended = status if task.ended is None else task.ended
+            if task.epilogs and task.plan is not None:
+                task.process = hooks.start_task_epilog(task.epilogs[0], task.plan)
+                continue
+            if task.plan is not None:
+                os.close(task.plan.files.input)
+                os.close(task.plan.files.error)
+                task.plan = None
+            task.status = task.ended
+            self.manager.message({"kind": "exit", "rank": task.rank, "status": task.status})
 
     # ---------------------------------------------------------------- the end
 

@@ -36,11 +36,18 @@ class Holding:
         self.share = share
         self.cpus = 0
         self.memory = 0
+        self.cpu_ids: Set[int] = set()
         self.devices: Set[Tuple[str, int]] = set()
 
     @property
     def free_cpus(self) -> int:
         return int(self.share["cpus"]) - self.cpus
+
+    def choose(self, count: int, *, free: bool) -> List[int]:
+        """Numbers of that many CPUs of the job's there, at first those that no other step holds; with ``free``, those alone."""
+        every = list(self.share.get("cpu_ids") or range(int(self.share["cpus"])))
+        left = [number for number in every if number not in self.cpu_ids]
+        return (left if free else left + [number for number in every if number in self.cpu_ids])[:count]
 
     @property
     def free_memory(self) -> int:
@@ -56,6 +63,7 @@ class Layout:
         self.counts = [len(each) for each in ranks]
         self.distribution = distribution
         self.cpus: List[int] = []
+        self.cpu_ids: List[List[int]] = []
         self.memory: List[int] = []
         self.gres: List[List[Dict[str, Any]]] = []
         self.holds = True  # False for a step that overlaps others
@@ -249,6 +257,7 @@ def _give(job: Mapping[str, Any], request: Mapping[str, Any], holdings: Sequence
         free = holding.free_cpus if layout.holds else int(holding.share["cpus"])
         cpus = min(count * max(1, int(request.get("cpus_per_task") or 1)), free) if exact else free
         layout.cpus.append(max(1, cpus))
+        layout.cpu_ids.append(holding.choose(layout.cpus[-1], free=layout.holds and free > 0))
         memory = _memory(job, request, holding, layout.cpus[-1])
         if memory > int(holding.share["memory"]) or (layout.holds and memory > holding.free_memory):
             raise Busy(BUSY)
@@ -337,6 +346,8 @@ def hold(layout: Layout, holdings: Sequence[Holding], sign: int = 1) -> None:
         if layout.holds:
             holding.cpus += sign * layout.cpus[number]
             holding.memory += sign * layout.memory[number]
+            ids = set(layout.cpu_ids[number])
+            holding.cpu_ids = holding.cpu_ids | ids if sign > 0 else holding.cpu_ids - ids
         if layout.holds_gres:
             devices = {(each["name"], index) for each in layout.gres[number] for index in each["indices"]}
             holding.devices = holding.devices | devices if sign > 0 else holding.devices - devices

@@ -12,7 +12,7 @@ are told the same, and answer ``written`` (id, error, errno).
 
 From salloc: ``hold``, then ``return`` (status). To salloc: ``revoked`` (timed_out), ``returned``, ``notice`` (text).
 
-From srun: ``step`` (request, environment, owns_allocation, pty, address), ``signal`` (signal), ``kill`` (signal, cause,
+From srun: ``step`` (request, environment, owns_allocation, pty, address), ``go``, ``signal`` (signal), ``kill`` (signal, cause,
 kill_wait), ``window`` (rows, columns), and STREAM frames of input. To srun: ``refused`` (text), ``waiting`` (text), ``created``
 (step, nodes, ranks, …), ``running`` (node, tasks), ``exit`` (node, rank, status), ``failed`` (node, text, errno),
 ``aborting``, ``taken``, ``ended``, ``returned``, and STREAM frames of output.
@@ -29,7 +29,7 @@ import socket
 import time
 
 from slurmk import wire
-from slurmk.stepd import layout, messages, output, programs, questions, texts, usage
+from slurmk.stepd import environment, layout, messages, output, programs, questions, texts, usage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -109,6 +109,9 @@ class Step:
         self.attached: Set[asyncio.StreamWriter] = set()  # sattachs
         self.kept: Deque[bytes] = collections.deque()  # frames of output for sattachs that come later
         self._kept_size = 0
+        self.go = asyncio.Event()  # srun has run its prolog
+        if not request.get("prolog"):
+            self.go.set()
 
     def show(self, frame: bytes, *, keep: bool = True) -> None:
         """A frame for every sattach there is, or will be. One that does not read is dropped."""
@@ -405,9 +408,11 @@ class StepManager:
         layout.hold(made, self.holdings)
         self.steps[step.number] = step
         step.writer = writer
+        told = environment.srun_variables(self.job, step) if request.get("prolog") or request.get("epilog") else {}
         step.tell(
             {
                 "kind": "created",
+                "variables": told,
                 "step": step.number,
                 "nodes": step.nodes,
                 "ranks": made.ranks,
@@ -426,6 +431,7 @@ class StepManager:
         listening: List[asyncio.Task[Any]] = []
         following = self.node.spawn(self._follow(step, reader))
         try:
+            await self._begin(step, following)
             self._set_limit(step)
             plan = programs.tasks_of(self.job, step, opening, self.memory_of(step))
             for index, name in enumerate(step.nodes):
@@ -445,6 +451,13 @@ class StepManager:
             with contextlib.suppress(OSError):
                 await step.writer.drain()
         return step.status
+
+    async def _begin(self, step: Step, following: asyncio.Task[Any]) -> None:
+        """Wait for srun's prolog, as long as srun is there."""
+        if not step.go.is_set():
+            going = self.node.spawn(step.go.wait())
+            await asyncio.wait({going, following}, return_when=asyncio.FIRST_COMPLETED)
+            going.cancel()
 
     def _end(self, step: Step) -> None:
         """Give back what the step held, and report how it ended."""
@@ -526,6 +539,7 @@ class StepManager:
             step.input.clear()
         if step.doom:
             link.tell(step.doom)
+            step.doom.pop("text", None)
         try:
             while True:
                 kind, payload = await messages.read_frame(link.reader)
@@ -561,8 +575,8 @@ class StepManager:
             step.tell({"kind": "running", "node": node, "tasks": len(message["processes"])})
         elif kind == "failed":
             for rank in step.layout.ranks[step.nodes.index(node)]:
-                step.statuses[rank] = 1 << 8
-            step.tell({"kind": "failed", "node": node, "text": message["text"], "errno": message["errno"]})
+                step.statuses[rank] = (int(message["errno"]) & 0xFF or 1) << 8 if message.get("lines") else 1 << 8
+            step.tell(dict(message, node=node))
         elif kind == "taken":
             self._taken(step, node)
         elif kind == "done":
@@ -606,6 +620,8 @@ class StepManager:
             self._signal_step(step, int(message["signal"]))
         elif kind == "kill":
             self._kill(step, int(message["signal"]), float(message.get("kill_wait", 0)), str(message.get("cause", "")))
+        elif kind == "go":
+            step.go.set()
         elif kind == "window":
             for link in step.keepers.values():
                 link.tell({"kind": "window", "rows": message["rows"], "columns": message["columns"]})
@@ -633,6 +649,8 @@ class StepManager:
             if text and name == next(iter(step.keepers)):
                 order["text"] = text.decode("utf-8", "surrogateescape")
             link.tell(order)
+        if text and not step.keepers:
+            step.doom["text"] = text.decode("utf-8", "surrogateescape")
 
     def end_all(self, cause: str, kill_wait: float) -> None:
         """End all steps, for the job ends."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 
-from slurmk.stepd import environment, output
+from slurmk.stepd import binding, environment, output
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +22,8 @@ def tasks_of(job: Mapping[str, Any], step: Step, opening: Mapping[str, Any], mem
     request = step.request
     made = step.layout
     programs = _programs(request, made.tasks)
-    binding = environment.gpu_binding(request)
+    gpus = environment.gpu_binding(request)
+    hooks = _hooks(job, request)
     seen = {
         "environment": dict(entry.partition("=")[::2] for entry in opening["environment"]),
         "step": step.number,
@@ -36,6 +37,7 @@ def tasks_of(job: Mapping[str, Any], step: Step, opening: Mapping[str, Any], mem
         "umask": request.get("umask", 0o022),
         "cpus_per_task": request.get("cpus_per_task"),
         "tres_bind": request.get("tres_bind"),
+        "bindings": binding.variables(request),
         "job_name": request.get("job_name"),
         "address": opening.get("address") or "127.0.0.1",
         "port": opening.get("port") or 0,
@@ -57,12 +59,14 @@ def tasks_of(job: Mapping[str, Any], step: Step, opening: Mapping[str, Any], mem
                 "pty": opening.get("pty"),
                 "memory_limit": memory[index] * 1048576 if job.get("constrain_memory") else 0,
                 "limits": opening.get("limits"),
+                "binding": binding.on_node(job, request, made.cpu_ids[index], made.counts[index], made.distribution),
+                **hooks,
                 "tasks": [
                     {
                         "rank": rank,
                         "local": local,
                         "argv": programs[rank],
-                        "environment": environment.task_variables(rank, local, made.gres[index], binding),
+                        "environment": environment.task_variables(rank, local, made.gres[index], gpus),
                         **_files(job, step, opening, index, rank),
                     }
                     for local, rank in enumerate(made.ranks[index])
@@ -70,6 +74,17 @@ def tasks_of(job: Mapping[str, Any], step: Step, opening: Mapping[str, Any], mem
             }
         )
     return specifications
+
+
+def _hooks(job: Mapping[str, Any], request: Mapping[str, Any]) -> Message:
+    """Prologs and epilogs of tasks: the site's and the user's."""
+    found = {}
+    for name in ("task_prolog", "task_epilog"):
+        own = request.get(name)
+        pair = [job.get(name) or "", "" if str(own).lower() == "none" else own or ""]
+        if any(pair):
+            found[name] = pair
+    return found
 
 
 def _programs(request: Mapping[str, Any], tasks: int) -> List[List[str]]:
@@ -142,4 +157,6 @@ def _files(job: Mapping[str, Any], step: Step, opening: Mapping[str, Any], index
     error = sink(request.get("error"))
     if request.get("error") is None:
         error = "stdout" if out != "stream" else "stream"
+    if opening.get("pty") and rank:
+        out = error = "null"
     return {"stdin": source(request.get("input")), "stdout": out, "stderr": error}

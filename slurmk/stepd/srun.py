@@ -22,6 +22,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Dict, List, Mapping, Optional, Tuple
 
+    from slurmk.stepd.terminal import Terminal
+
     Message = Dict[str, Any]
 
 ALL_TASKS = 0xFFFFFFFF
@@ -126,7 +128,7 @@ class Srun:
         self.input_rank = ALL_TASKS
         self.early: List[Tuple[int, int, bytes]] = []
         self.sinks: Dict[int, Sink] = {}
-        self.terminal: Any = None
+        self.terminal: Optional[Terminal] = None
         self.pending: List[int] = []
         self._wake, self._wake_end = os.pipe()
 
@@ -135,13 +137,13 @@ class Srun:
     def run(self) -> int:
         """Gives the exit code."""
         self._open_input()
-        pty = self._pty()
+        self._take_terminal()
+        ignored = self.request.get("ignore_signals") or ()
         for number in CAUGHT:
-            signal.signal(number, self._caught)
+            signal.signal(number, signal.SIG_IGN if number in ignored else self._caught)
         for descriptor in (self._wake, self._wake_end):
             os.set_blocking(descriptor, False)
         signal.set_wakeup_fd(self._wake_end, warn_on_full_buffer=False)
-        self._hook(self.request.get("prolog"))
         try:
             connection = messages.dial(
                 self.address,
@@ -151,7 +153,7 @@ class Srun:
                     "request": self.request,
                     "environment": self.environment,
                     "owns_allocation": bool(self.request.get("owns_allocation")),
-                    "pty": pty,
+                    "pty": self.terminal.size() if self.terminal is not None else None,
                     "limits": own_limits(str(self.request.get("propagate") or "")),
                 },
                 self.secret,
@@ -166,12 +168,15 @@ class Srun:
             raise Failure("Unable to create step for job %s: %s" % (self.request.get("job_id"), error)) from None
         self.channel = messages.Channel(connection)
         try:
+            if self.terminal is not None:
+                self.terminal.make_raw()
+                raw(True)
             while not self._over():
                 self._turn()
         finally:
             self._restore_terminal()
         self._tell_ended()
-        self._hook(self.request.get("epilog"))
+        self._run_epilog()
         return self._exit_code()
 
     def _over(self) -> bool:
@@ -257,14 +262,29 @@ class Srun:
             self._busy = str(message["text"])
             self.waiting_at = time.monotonic() + WAITING_SECONDS
         elif kind == "failed":
-            say("error: %s" % message["text"])
-            self.failed = 1
+            self._launch_failed(message)
         elif kind == "aborting":
             self._say_aborted()
         elif kind == "ended":
             self.ended = True
         elif kind == "returned":
             self.returned = True
+
+    def _launch_failed(self, message: Message) -> None:
+        """The tasks of a node could not be started."""
+        text, node = str(message["text"]), str(message["node"])
+        if message.get("lines") is None:
+            ranks = [rank for rank, name in self.ranks.items() if name == node]
+            say("error: %s" % text)
+            say("error: %s launch failed: Slurmd could not connect IO" % texts.tasks(ranks))
+            self.failed = 1
+            return
+        for line in message["lines"]:
+            say("error: %s" % line)
+        say("error: Task launch for %s failed on node %s: %s" % (self.name, node, text))
+        say("error: Application launch failed: %s" % text)
+        say("Job step aborted")
+        self.failed = int(message["errno"]) & 0xFF or 1
 
     def _refused(self, text: str) -> None:
         say("error: Unable to create step for job %s: %s" % (self.request.get("job_id"), text))
@@ -290,6 +310,8 @@ class Srun:
         for each in self.early:
             self._output(*each)
         self.early.clear()
+        self._resize()
+        self._run_prolog()
 
     def _sink(self, name: str, stream: str, descriptor: int, width: int, buffered: bool) -> Sink:
         pattern = self.request.get(name)
@@ -459,48 +481,90 @@ class Srun:
         if not data:
             self.input = None
 
-    def _pty(self) -> Optional[Tuple[int, int]]:
-        """Rows and columns of the terminal that --pty gives to the task, and our own terminal made raw for it."""
-        if not self.request.get("pty"):
-            return None
-        try:
-            columns, rows = os.get_terminal_size(0)
-        except OSError as error:
-            say("error: ioctl(TIOCGWINSZ): %s" % error.strerror)
-            say("error: Not using a pseudo-terminal, disregarding --pty option")
-            return None
-        import termios
-        import tty
+    def _take_terminal(self) -> None:
+        """--pty: the terminal whose size and keys are the first task's. Without one, the tasks have none either."""
+        descriptor = self.request.get("pty")
+        if descriptor is None:
+            return
+        from slurmk.stepd import terminal
 
-        self.terminal = termios.tcgetattr(0)
-        tty.setraw(0)
-        return rows, columns
+        option = "--pty=%d" % descriptor if descriptor else "--pty"
+        try:
+            self.terminal = terminal.Terminal(int(descriptor))
+        except terminal.NoTerminal as error:
+            say("error: %s" % error)
+            say("error: Not using a pseudo-terminal, disregarding %s option" % option)
+            return
+        self.input_rank = 0
+        port = self.address.rpartition(":")[2]
+        told = self.terminal.variables(int(port) if port.isdigit() else 0)
+        self.environment = [entry for entry in self.environment if entry.partition("=")[0] not in told]
+        self.environment += ["%s=%s" % pair for pair in told.items()]
 
     def _resize(self) -> None:
         if self.terminal is not None and self.created:
-            columns, rows = os.get_terminal_size(0)
+            try:
+                rows, columns = self.terminal.size()
+            except OSError:
+                return
             self.channel.message({"kind": "window", "rows": rows, "columns": columns})
 
     def _restore_terminal(self) -> None:
         if self.terminal is not None:
-            import termios
-
-            termios.tcsetattr(0, termios.TCSADRAIN, self.terminal)
+            self.terminal.restore()
+            raw(False)
             self.terminal = None
 
-    def _hook(self, program: Optional[str]) -> None:
-        """--prolog and --epilog: run here, before and after the step."""
-        if program and program != "none":
-            try:
-                os.spawnlp(os.P_WAIT, program, program)
-            except OSError:
-                pass
+    # ---------------------------------------------------------------- programs before and after
+
+    def _hook_environment(self, context: str) -> Dict[str, str]:
+        found = dict(entry.partition("=")[::2] for entry in self.environment)
+        found.update(self.created.get("variables") or {})
+        found["SLURM_SCRIPT_CONTEXT"] = context
+        return found
+
+    def _run_prolog(self) -> None:
+        """--prolog: run here before the tasks start. When it fails, so does the step."""
+        program = self.request.get("prolog")
+        if not program:
+            return
+        from slurmk.stepd import hooks
+
+        status = hooks.run_of_srun(program, self.request["argv"], self._hook_environment("prolog_srun"), say)
+        self.channel.message({"kind": "go"})
+        if status:
+            say("error: srun prolog failed rc = %d. Aborting step." % texts.exit_code(status))
+            say("%s aborted before step completely launched." % self.name)
+            self.failed = 1
+            self._say_aborted()
+            self._kill(signal.SIGKILL, texts.by_signal(signal.SIGKILL))
+
+    def _run_epilog(self) -> None:
+        """--epilog: run here when the step is over, without its input."""
+        program = self.request.get("epilog")
+        if not program or not self.created:
+            return
+        from slurmk.stepd import hooks
+
+        os.close(0)
+        status = hooks.run_of_srun(program, self.request["argv"], self._hook_environment("epilog_srun"), say)
+        if status:
+            say("error: srun epilog failed status=%d" % texts.exit_code(status))
+
+
+_line_end = b"\n"
+
+
+def raw(yes: bool) -> None:
+    """Whether the terminal is raw, where a line's end does not bring the cursor back."""
+    global _line_end
+    _line_end = b"\r\n" if yes else b"\n"
 
 
 def say(text: str) -> None:
     """A line on standard error, as srun says it."""
     try:
-        os.write(2, ("srun: %s\n" % text).encode("utf-8", "surrogateescape"))
+        os.write(2, ("srun: %s" % text).encode("utf-8", "surrogateescape") + _line_end)
     except OSError:
         pass
 

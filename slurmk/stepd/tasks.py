@@ -13,9 +13,11 @@ from slurmk.stepd.processes import Identity, reset_signals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Dict, Mapping, Optional, Sequence
+    from typing import Iterable, Mapping, Optional, Sequence
 
+    from slurmk.stepd.binding import MemoryBinding
     from slurmk.stepd.cgroup import Group
+    from slurmk.stepd.hooks import TaskHook
 
     Limits = Mapping[str, Optional[int]]  # by the name after RLIMIT_; None: no limit
 
@@ -35,17 +37,43 @@ class Files:
         self.terminal = terminal
 
 
-def start(
-    argv: Sequence[str],
-    environment: Mapping[str, str],
-    directory: str,
-    umask: int,
-    identity: Identity,
-    files: Files,
-    nice: int = 0,
-    group: Optional[Group] = None,
-    limits: Optional[Limits] = None,
-) -> int:
+class Plan:
+    """How a task is started. ``cpus`` are the numbers of the CPUs that it may use, None for all; ``prologs`` run before it."""
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        environment: Mapping[str, str],
+        directory: str,
+        umask: int,
+        identity: Identity,
+        files: Files,
+        group: Optional[Group] = None,
+        limits: Optional[Limits] = None,
+        cpus: Optional[Iterable[int]] = None,
+        memory: Optional[MemoryBinding] = None,
+        prologs: Sequence[TaskHook] = (),
+    ) -> None:
+        self.argv = argv
+        self.environment = dict(environment)
+        self.directory = directory
+        self.umask = umask
+        self.identity = identity
+        self.files = files
+        self.group = group
+        self.limits = limits
+        self.cpus = cpus
+        self.memory = memory
+        self.prologs = prologs
+
+    def again(self, error: int) -> Plan:
+        """The same for what runs after the task: without input and output, and with that descriptor for errors."""
+        null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+        files = Files(null, null, error)
+        return Plan(self.argv, self.environment, self.directory, self.umask, self.identity, files, self.group, self.limits)
+
+
+def start(plan: Plan) -> int:
     """Fork and execute; the process id. A program that cannot be executed ends with the errno as its exit code, and says so."""
     # this process ignores signals that end programs: what reaches the child before it does not is kept for it
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
@@ -55,27 +83,26 @@ def start(
         return process
     code = 1
     try:
-        code = _become(argv, dict(environment), directory, umask, identity, files, nice, group, limits)
+        become(plan)
+        plan.environment["SLURM_TASK_PID"] = str(os.getpid())
+        code = _run_prologs(plan) or execute(plan.argv, plan.environment)
     except BaseException as error:  # nothing of this copy of the parent may go on
-        _say("error: task cannot be started: %s" % error)
+        say("task cannot be started: %s" % error)
     finally:
         os._exit(code)
 
 
-def _become(
-    argv: Sequence[str],
-    environment: Dict[str, str],
-    directory: str,
-    umask: int,
-    identity: Identity,
-    files: Files,
-    nice: int,
-    group: Optional[Group],
-    limits: Optional[Limits],
-) -> int:
+def become(plan: Plan) -> None:
+    """Make this freshly forked process what a task's is."""
     os.setsid()
-    if group is not None:
-        group.enter()
+    if plan.group is not None:
+        plan.group.enter()
+    if plan.cpus is not None:
+        with contextlib.suppress(OSError):
+            os.sched_setaffinity(0, plan.cpus)
+    if plan.memory is not None:
+        plan.memory.set()
+    files = plan.files
     if files.terminal:
         import fcntl
         import termios
@@ -83,15 +110,29 @@ def _become(
         fcntl.ioctl(files.input, termios.TIOCSCTTY, 0)
     reset_signals()
     _place((files.input, files.output, files.error))
-    if nice:
-        with contextlib.suppress(OSError):
-            os.nice(nice)
-    _limit(limits or {})
-    identity.become()
-    os.umask(umask)
-    enter(directory)
-    environment["SLURM_TASK_PID"] = str(os.getpid())
-    return execute(argv, environment)
+    _limit(plan.limits or {})
+    plan.identity.become()
+    os.umask(plan.umask)
+    enter(plan.directory)
+
+
+def _run_prologs(plan: Plan) -> int:
+    """The exit code of the first that fails, which is told; 0 when none does."""
+    for hook in plan.prologs:
+        from slurmk.stepd import hooks
+
+        try:
+            printed, code = hooks.run_task_prolog(hook, plan.environment), 0
+        except hooks.Failed as failed:
+            printed, code = failed.printed, failed.code
+            lines = failed.lines
+        if printed:
+            os.write(1, printed)
+        if code:
+            for line in lines:
+                say(line)
+            return code
+    return 0
 
 
 def _limit(limits: Limits) -> None:
@@ -122,7 +163,7 @@ def enter(directory: str) -> None:
     try:
         os.chdir(directory)
     except OSError as error:
-        _say("couldn't chdir to `%s': %s: going to /tmp instead" % (directory, error.strerror))
+        say("couldn't chdir to `%s': %s: going to /tmp instead" % (directory, error.strerror))
         with contextlib.suppress(OSError):
             os.chdir(FALLBACK_DIRECTORY)
 
@@ -136,10 +177,10 @@ def execute(argv: Sequence[str], environment: Mapping[str, str]) -> int:
     except OSError as error:
         number = error.errno or errno.ENOEXEC
         if number == errno.ENOEXEC:
-            _say("execve(): %s: %s" % (argv[0], os.strerror(number)))
+            say("execve(): %s: %s" % (argv[0], os.strerror(number)))
             return number
         interpreter = interpreter_of(found) if number == errno.ENOENT and os.path.exists(found) else ""
-        _say("execve(): %s: %s" % ("bad interpreter(%s)" % interpreter if interpreter else argv[0], os.strerror(number)))
+        say("execve(): %s: %s" % ("bad interpreter(%s)" % interpreter if interpreter else argv[0], os.strerror(number)))
         return number
     return 1
 
@@ -168,6 +209,7 @@ def interpreter_of(path: str) -> str:
     return os.fsdecode(words[0]) if words else ""
 
 
-def _say(text: str) -> None:
+def say(text: str) -> None:
+    """A line of stepd on standard error."""
     with contextlib.suppress(OSError):
         os.write(2, texts.stepd_error(text))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grammar.bindings import BindingError, check_cpu_binding, cpu_binding_type
+from grammar.bindings import BindingError, check_cpu_binding, check_memory_binding, cpu_binding_type
 
 
 @pytest.mark.parametrize(
@@ -16,7 +16,7 @@ from grammar.bindings import BindingError, check_cpu_binding, cpu_binding_type
         ("rank", "(null type)"),
         ("verbose,cores", "verbose,cores"),
         ("v,none", "verbose,none"),
-        ("q,boards", "boards"),
+        ("q,ldoms", "ldoms"),
         ("map_cpu:0,1,2", "map_cpu"),
         ("mask_cpu:ff,ab,0xc", "mask_cpu"),
         ("verbose,mask_cpu:f,3", "verbose,mask_cpu"),
@@ -27,7 +27,30 @@ def test_kinds_of_cpu_bindings(text: str | None, told: str) -> None:
     assert cpu_binding_type(text) == told
 
 
-@pytest.mark.parametrize("text", ["cores,nonsense", "map_cpu:", "verbose;cores", "threads,what:1"])
+@pytest.mark.parametrize("text", ["cores,nonsense", "map_cpu:", "verbose;cores", "threads,what:1", "boards", "auto"])
 def test_what_is_no_cpu_binding(text: str) -> None:
     with pytest.raises(BindingError):
         check_cpu_binding(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("map_cpu:1,2x", ["Failed to validate number: 2x, the offending character is x"]),
+        ("map_cpu:0x1", ["Failed to validate number: 0x1, the offending character is x"]),
+        ("mask_cpu:0x1,0xg", ["Failed to validate number: g, the offending character is g"]),
+        ("map_cpu:1*x", ["Failed to validate number: *x, the offending character is x"]),
+        ("map_cpu:1*", ["Invalid map_cpu multiplier: ", "Failed to expand list: '1*'"]),
+        ("map_ldom:0-3", ["Failed to validate number: 0-3, the offending character is -"]),
+    ],
+)
+def test_what_is_no_list_of_cpus(text: str, lines: list[str]) -> None:
+    with pytest.raises(BindingError) as caught:
+        check_cpu_binding(text)
+    assert list(caught.value.lines) == lines
+
+
+def test_lists_of_memory_are_repeated() -> None:
+    check_memory_binding("verbose,map_mem:0*2,1")
+    with pytest.raises(BindingError):
+        check_memory_binding("map_mem:0x1")
