@@ -34,7 +34,7 @@ from typing import Any
 from bridge.launcher import Report
 from slurmk import wire
 from slurmk.core.events import BatchEnded, Event, JobStarted, LaunchFailed, NodesReleased, StepEnded, StepStarted
-from slurmk.model.job import BATCH_STEP, Spread, Step, Usage
+from slurmk.model.job import BATCH_STEP, INTERACTIVE_STEP, Spread, Step, Usage
 from slurmk.model.states import JobState
 
 log = logging.getLogger(__name__)
@@ -433,7 +433,7 @@ def step_of(job_id: int, data: Mapping[str, Any], most: int = 40_000) -> Step:
     """A step as stepd tells of it. Much of it is what the user's srun asked for, so all is brought within bounds;
     ``most`` is MaxStepCount."""
     step_id = BATCH_STEP if data["step"] == "batch" else int(data["step"])
-    if not (0 <= step_id < most or step_id == BATCH_STEP):
+    if not (0 <= step_id < most or step_id in (BATCH_STEP, INTERACTIVE_STEP)):
         raise ValueError(f"step {step_id}")
     return Step(
         job_id=job_id,
