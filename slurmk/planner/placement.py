@@ -2,7 +2,8 @@
 
 Nodes of least weight first; below the lowest switch that has enough; whole leaves as few as possible, the smallest one
 that will do for what is left; nodes in the order of configuration. Without a topology a run of neighbouring nodes stands
-for a leaf. Tasks fill the nodes one after another, but every node gets one.
+for a leaf. Jobs without GRES take nodes without GRES first: below a leaf switch, or of one weight where there are no switches.
+Tasks fill the nodes one after another, but every node gets one.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 from slurmk.planner.blocks import Blocks
 from slurmk.planner.profile import Counts
 from slurmk.planner.requirement import CPUS, MEMORY, PLENTY, Compiler, Requirement, total
-from slurmk.planner.snapshot import IntArray, NodeTable, Snapshot
+from slurmk.planner.snapshot import BoolArray, IntArray, NodeTable, Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,11 @@ def runs(nodes: IntArray) -> IntArray:
     return groups
 
 
+def takes_gres(need: Requirement) -> bool:
+    """Whether a job asks for GRES in any way."""
+    return bool(need.node_gres or need.task_gres or need.job_gres)
+
+
 class Placer:
     """Places jobs; it has the tables that don't change while a plan is made."""
 
@@ -81,9 +87,14 @@ class Placer:
         self.blocks = Blocks(snapshot.blocks, snapshot.block_sizes, compiler.position) if snapshot.blocks else None
         self.weight = self.table.weight
         self.sparing = self.weight  # for jobs without GRES, where nodes with GRES are kept for others
+        self.has_gres: BoolArray | None = None  # the same below a leaf switch: which leaf is not a question of GRES
         if snapshot.spare_gres and self.table.gres.size:
-            self.weight = 2 * self.weight
-            self.sparing = self.weight + (self.table.gres > 0).any(axis=1)
+            has_gres: BoolArray = np.any(self.table.gres > 0, axis=1)
+            if self.topology.levels:
+                self.has_gres = has_gres
+            else:
+                self.weight = 2 * self.weight
+                self.sparing = self.weight + has_gres
         self.one_weight = len(np.unique(self.sparing)) <= 1
         self.one_thread = bool((self.table.threads_per_core == 1).all())
         self.simple = self.one_weight and not self.topology.levels and not snapshot.blocks and not snapshot.least_loaded
@@ -178,6 +189,8 @@ class Placer:
             return first
         rest = self._lightest(need, nodes, tasks, rest, nodes_left, tasks_left)
         rest = self._below_switch(nodes, tasks, rest, nodes_left, tasks_left)
+        if self.has_gres is not None and not takes_gres(need):
+            rest = rest[np.lexsort((self.has_gres[nodes[rest]], self.weight[nodes[rest]]))]
         rest = self._leaves(nodes, tasks, rest, nodes_left, tasks_left)
         return np.concatenate((first, rest)) if len(first) else rest
 
@@ -232,7 +245,7 @@ class Placer:
 
     def _weights(self, need: Requirement) -> IntArray:
         """Weight of each node to this job."""
-        return self.weight if need.node_gres or need.task_gres or need.job_gres else self.sparing
+        return self.weight if takes_gres(need) else self.sparing
 
     def _below_switch(self, nodes: IntArray, tasks: IntArray, rest: IntArray, nodes_left: int, tasks_left: int) -> IntArray:
         """Those below the lowest switch with enough of them; the smallest such switch."""

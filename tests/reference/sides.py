@@ -212,9 +212,8 @@ def slurmk_side(configuration: str, first_job: int = 1) -> tuple[Side, Path]:
     root.chmod(0o755)
     directory = root / "d"
     shutil.copytree(configuration, root / "etc")
-    path = root / "etc" / "slurm.conf"
-    said = path.read_text().replace("SchedulerParameters=", "SchedulerParameters=slurmk_use_gres_nodes,")
-    path.write_text(f"{said}FirstJobId={first_job}\n")
+    with (root / "etc" / "slurm.conf").open("a") as file:
+        file.write(f"FirstJobId={first_job}\n")
     subprocess.run(
         [str(SLURMK), "up", "--detach", "--conf", str(root / "etc"), "--dir", str(directory)], check=True, capture_output=True
     )

@@ -8,7 +8,7 @@ import pytest
 from core_story import ALICE, BOB, Cluster, small_site
 
 from slurmk.model.node import Partition
-from slurmk.model.site import Site
+from slurmk.model.site import Site, Switch
 
 
 def site_with(**changes: object) -> Site:
@@ -100,6 +100,18 @@ def test_nodes_with_gpus_are_spared() -> None:
     allocation = cluster.job(wide).allocation
     assert allocation is not None
     assert {"n5", "n6", "n7", "n8"} < set(allocation.nodes)
+
+
+def test_a_leaf_switch_is_chosen_first() -> None:
+    def first_node(*switches: Switch) -> str:
+        cluster = Cluster(small_site(scheduler_parameters={}, switches=switches))
+        job_id = cluster.submit(BOB, tasks=1)
+        cluster.plan()
+        return share(cluster, job_id)[0]
+
+    by_kind = (Switch("a", ("n1", "n2", "n3", "n4")), Switch("b", ("n5", "n6", "n7", "n8")))
+    mixed = (Switch("a", ("n1", "n2", "n5", "n6")), Switch("b", ("n3", "n4", "n7", "n8")))
+    assert (first_node(*by_kind), first_node(*mixed)) == ("n1", "n5")
 
 
 def test_a_site_may_give_nodes_with_gpus_to_everybody() -> None:

@@ -37,7 +37,6 @@ SITE = Site(
     SWITCHES,
     licenses={"matlab": 4},
     default_memory_per_cpu=100,
-    scheduler_parameters={"slurmk_use_gres_nodes": ""},
 )
 ALICE = Credentials(1001, 1001, "alice", "alice")
 
