@@ -86,6 +86,8 @@ async def _run(call: Call, controller: Controller, output: Output) -> int:
     options = read_layers(NAME, call.environment, given, controller.now(), ignored_variables=ignored)[0]
     if options.get("verbose"):
         output.error("".join(f"{line}\n" for line in verbose_lines(NAME, options)))
+    if "rank" in (options.get("cpu_binding") or "").lower().split(","):
+        output.error(f"{NAME}: Ignoring --cpu-bind=rank. Rank binding is obsolete.\n")
     _check_settings(options, alone=job_id is None)
     await read_node_files(NAME, options, output)
     multi_prog = await _multi_prog(output, options, operands)

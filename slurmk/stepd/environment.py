@@ -280,6 +280,18 @@ def srun_variables(job: Description, step: Step) -> Variables:
     return dict(LAUNCHERS, **found)
 
 
+PRESERVED = ("SLURM_JOB_NUM_NODES", "SLURM_NNODES", "SLURM_NPROCS", "SLURM_NTASKS", "SLURM_TASKS_PER_NODE")
+"""What --preserve-env leaves as it is."""
+
+INTERACTIVE_STEP = 0xFFFFFFFA
+"""The number of the step that is salloc's own shell."""
+
+
+def _signed(number: int) -> str:
+    """A step's number as 32 bits with a sign, as variables have it."""
+    return str(number - (1 << 32) if number >> 31 else number)
+
+
 def step_environment(job: Description, step: Mapping[str, Any], index: int) -> Variables:
     """What all tasks of a step on the step's node number ``index`` have, on top of what srun's process had.
 
@@ -305,8 +317,8 @@ def step_environment(job: Description, step: Mapping[str, Any], index: int) -> V
             "SLURM_PRIO_PROCESS": "0",
             "SLURM_SRUN_COMM_HOST": step["address"],
             "SLURM_SRUN_COMM_PORT": str(step["port"]),
-            "SLURM_STEPID": str(step["step"]),
-            "SLURM_STEP_ID": str(step["step"]),
+            "SLURM_STEPID": _signed(step["step"]),
+            "SLURM_STEP_ID": _signed(step["step"]),
             "SLURM_STEP_LAUNCHER_PORT": str(step["port"]),
             "SLURM_STEP_NODELIST": hosts.compress(step["nodes"]),
             "SLURM_STEP_NUM_NODES": str(len(counts)),
@@ -320,6 +332,10 @@ def step_environment(job: Description, step: Mapping[str, Any], index: int) -> V
     if step.get("cpus_per_task") is not None:
         environment["SLURM_CPUS_PER_TASK"] = str(step["cpus_per_task"])
         environment.setdefault("SLURM_TRES_PER_TASK", "cpu=%d" % step["cpus_per_task"])
+    if step.get("preserve"):
+        environment.update({name: step["environment"][name] for name in PRESERVED if name in step["environment"]})
+    if step["step"] == INTERACTIVE_STEP:
+        environment.pop("SLURM_DISTRIBUTION")
     environment.update(step.get("bindings") or {})
     if step.get("job_name"):
         environment["SLURM_JOB_NAME"] = step["job_name"]

@@ -76,6 +76,8 @@ class Layout:
 
 def lay_out(job: Mapping[str, Any], request: Mapping[str, Any], holdings: Sequence[Holding], first: int) -> Layout:
     """Raises Refused or Busy. ``first`` is the number of the node to look at first, so that steps go round the nodes."""
+    if request.get("interactive"):
+        return _beside_all(job)
     candidates = _candidates(job, request)
     arbitrary = _distribution_word(request) == "arbitrary" and bool(request.get("nodelist"))
     tasks = _tasks(request, len(candidates))
@@ -97,6 +99,17 @@ def lay_out(job: Mapping[str, Any], request: Mapping[str, Any], holdings: Sequen
         ranks = distribute(tasks, [_room(request, holdings[node]) for node in chosen], request)
     layout = Layout(chosen, ranks, _distribution(request, tasks, len(chosen)))
     _give(job, request, holdings, layout)
+    return layout
+
+
+def _beside_all(job: Mapping[str, Any]) -> Layout:
+    """salloc's own shell: one task on the job's first node, which shares all that the job has there and holds nothing."""
+    share = job["nodes"][0]
+    layout = Layout([0], [[0]], "block")
+    layout.cpus, layout.memory = [int(share["cpus"])], [0]
+    layout.cpu_ids = [list(share.get("cpu_ids") or range(int(share["cpus"])))]
+    layout.gres = [[dict(each) for each in share["gres"]]]
+    layout.holds = layout.holds_gres = False
     return layout
 
 

@@ -30,6 +30,7 @@ import time
 
 from slurmk import wire
 from slurmk.stepd import environment, layout, messages, output, programs, questions, texts, usage
+from slurmk.stepd.environment import INTERACTIVE_STEP
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -133,6 +134,11 @@ class Step:
             self.show(messages.pack(dict(message)), keep=False)
         if self.writer is not None and not self.writer.is_closing():
             self.writer.write(messages.pack(dict(message)))
+
+    @property
+    def name(self) -> str:
+        """How the step is called behind its job's number."""
+        return "interactive" if self.number == INTERACTIVE_STEP else str(self.number)
 
     @property
     def status(self) -> int:
@@ -402,8 +408,10 @@ class StepManager:
         if self._next >= int(self.job.get("maximum_step_count") or LAST_STEP):
             raise layout.Refused("Step limit reached for this job")
         made = layout.lay_out(self.job, request, self.holdings, self._first)
-        step = Step(self._next, request, made, [self.job["nodes"][node]["node"] for node in made.job_nodes])
-        self._next += 1
+        interactive = bool(request.get("interactive")) and INTERACTIVE_STEP not in self.steps
+        number = INTERACTIVE_STEP if interactive else self._next
+        step = Step(number, request, made, [self.job["nodes"][node]["node"] for node in made.job_nodes])
+        self._next += 0 if interactive else 1
         self._first = (made.job_nodes[-1] + 1) % len(self.holdings)
         layout.hold(made, self.holdings)
         self.steps[step.number] = step
@@ -413,14 +421,14 @@ class StepManager:
             {
                 "kind": "created",
                 "variables": told,
-                "step": step.number,
+                "step": step.name,
                 "nodes": step.nodes,
                 "ranks": made.ranks,
                 "cpus": made.cpus,
                 "waited": waited,
                 "job": self.job["job"],
                 "kill_wait": self.job["kill_wait"],
-                "values": output.pattern_values(self.job, str(step.number), step.nodes[0], 0, 0),
+                "values": output.pattern_values(self.job, step.name, step.nodes[0], 0, 0),
             }
         )
         return step
@@ -476,7 +484,7 @@ class StepManager:
         request, made = step.request, step.layout
         described = {
             "step": step.number,
-            "name": request["name"],
+            "name": step.name if step.number == INTERACTIVE_STEP else request["name"],
             "state": state,
             "start_time": step.start_time,
             "nodes": step.nodes,
@@ -642,7 +650,7 @@ class StepManager:
 
     def _kill(self, step: Step, number: int, kill_wait: float, cause: str) -> None:
         """End a step: the signal now, SIGKILL after ``kill_wait`` seconds. Its first node says why."""
-        text = texts.cancelled("STEP %d.%d" % (self.job["job"], step.number), step.nodes[0], cause) if cause else b""
+        text = texts.cancelled("STEP %d.%s" % (self.job["job"], step.name), step.nodes[0], cause) if cause else b""
         step.doom = {"kind": "kill", "signal": number, "kill_wait": kill_wait}
         for name, link in step.keepers.items():
             order: Message = {"kind": "kill", "signal": number, "kill_wait": kill_wait}

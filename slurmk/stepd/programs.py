@@ -41,9 +41,11 @@ def tasks_of(job: Mapping[str, Any], step: Step, opening: Mapping[str, Any], mem
         "job_name": request.get("job_name"),
         "address": opening.get("address") or "127.0.0.1",
         "port": opening.get("port") or 0,
+        "preserve": request.get("preserve_environment"),
         "verbose": request.get("verbose", 0),
         "quiet": request.get("quiet", 0),
     }
+    bound = [binding.on_node(job, request, ids, count, made.distribution) for ids, count in zip(made.cpu_ids, made.counts)]
     specifications = []
     for index, name in enumerate(step.nodes):
         specifications.append(
@@ -59,7 +61,7 @@ def tasks_of(job: Mapping[str, Any], step: Step, opening: Mapping[str, Any], mem
                 "pty": opening.get("pty"),
                 "memory_limit": memory[index] * 1048576 if job.get("constrain_memory") else 0,
                 "limits": opening.get("limits"),
-                "binding": binding.on_node(job, request, made.cpu_ids[index], made.counts[index], made.distribution),
+                "binding": None if request.get("interactive") else bound[index],
                 **hooks,
                 "tasks": [
                     {
@@ -133,7 +135,7 @@ def _ranks(text: str, tasks: int) -> Sequence[int]:
 def _files(job: Mapping[str, Any], step: Step, opening: Mapping[str, Any], index: int, rank: int) -> Message:
     """Where the standard streams of one task lead. What is not a file of the task's own goes through srun."""
     request = step.request
-    values = output.pattern_values(job, str(step.number), step.nodes[index], index, rank)
+    values = output.pattern_values(job, step.name, step.nodes[index], index, rank)
     directory = request.get("cwd") or job["directory"]
     append = str(request.get("open_mode") or job["request"].get("open_mode") or "w").startswith("a")
 
