@@ -153,7 +153,6 @@ _ANY = (
     "scontrol --json show job abc",
     "scontrol --json show node nosuch",
     "scontrol --json show partition nosuch",
-    "scontrol --json show step 999999",
     "scontrol --json show hostnames n[1-2]",
     "scontrol --json show topology",
     "scontrol --json show foo",
@@ -219,6 +218,7 @@ CASES: list[Case] = [
     Case("squeue --json --only-job-state -j{59}", setup=HELD, until=CHECKED, ignore=JOB),
     Case("squeue --json -r -n v59", setup=HELD, until=CHECKED, ignore=JOB),
     *(Case(command, setup=WAITING, ignore=JOB) for command in ("squeue --json -n waits", "squeue --yaml -n waits")),
+    Case("scontrol --json show step 999999", setup=RUNNING, until=RUNS, ignore=ALWAYS),
     Case("squeue --json -s -j{1}", setup=RUNNING, until=RUNS, differs="Slurm's document has the steps of other jobs too"),
     *(Case(command, setup=RUNNING, until=RUNS, ignore=RUNNING_JOB) for form in _RUNNING for command in _in_versions(form)),
 ]
