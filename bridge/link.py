@@ -27,7 +27,8 @@ import json
 import logging
 import re
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -40,9 +41,18 @@ from slurmk.model.states import JobState
 log = logging.getLogger(__name__)
 
 REGISTER_SECONDS = 30.0
+"""How long somebody who says to be a stepd has to prove it."""
+
+UNPROVEN_OF_ADDRESS = 256
+UNPROVEN_IN_ALL = 1024
+"""Connections over the network that have proven nothing yet. One more ends the oldest: a stepd proves itself at once, and one
+that was cut off dials again."""
 
 UNPROVEN = 4096
 """Bytes of a message from somebody who has proven nothing yet."""
+
+QUIET_SECONDS = 60.0
+"""How often at most the log tells that there are too many of them."""
 
 LARGEST_REPORT = 4 << 20
 """Bytes of a message from a stepd that has."""
@@ -151,6 +161,8 @@ class StepdLink:
         self._lost = lost
         self._released = released
         self._tasks: set[asyncio.Task[None]] = set()
+        self._unproven: dict[asyncio.StreamWriter, str] = {}  # those that have yet to register, oldest first; their addresses
+        self._told_of_crowd = 0.0
         self._asked: dict[int, tuple[asyncio.StreamWriter, asyncio.Future[Mapping[str, Any]]]] = {}
         self._questions = 0
 
@@ -215,7 +227,8 @@ class StepdLink:
     async def attach(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, hello: str) -> None:
         """Serve a connection whose HELLO said ``stepd``; returns when it ends."""
         try:
-            found = await asyncio.wait_for(self._register(reader, writer), REGISTER_SECONDS)
+            with self._waiting_room(writer):
+                found = await asyncio.wait_for(self._register(reader, writer), REGISTER_SECONDS)
             if found is not None:
                 await self._serve(reader, writer, *found)
         except (TimeoutError, asyncio.IncompleteReadError, OSError):
@@ -224,6 +237,31 @@ class StepdLink:
             log.warning("a stepd (%s) sent what is not understood: %s", hello, error)
         finally:
             writer.close()
+
+    @contextmanager
+    def _waiting_room(self, writer: asyncio.StreamWriter) -> Iterator[None]:
+        """Count a connection while it has proven nothing. Only the controller's own user comes otherwise than over the
+        network."""
+        peer = writer.get_extra_info("peername")
+        address = str(peer[0]) if isinstance(peer, tuple) else ""
+        if address:
+            same = [each for each, other in self._unproven.items() if other == address]
+            surplus = same if len(same) >= UNPROVEN_OF_ADDRESS else list(self._unproven)
+            if len(same) >= UNPROVEN_OF_ADDRESS or len(surplus) >= UNPROVEN_IN_ALL:
+                self._crowded(address)
+                self._unproven.pop(surplus[0])
+                surplus[0].transport.abort()
+            self._unproven[writer] = address
+        try:
+            yield
+        finally:
+            self._unproven.pop(writer, None)
+
+    def _crowded(self, address: str) -> None:
+        """Write it into the log, but not for each connection."""
+        if self._now() >= self._told_of_crowd + QUIET_SECONDS:
+            self._told_of_crowd = self._now()
+            log.warning("too many connections, the last from %s, have proven nothing; the oldest are ended", address)
 
     async def _register(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> tuple[Attempt, Seat] | None:
         challenge = secrets.token_hex(16)

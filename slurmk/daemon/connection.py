@@ -33,6 +33,10 @@ log = logging.getLogger(__name__)
 REQUEST_SECONDS = 30.0
 REQUEST_BYTES = 48 * 1024 * 1024
 UNFINISHED_PER_USER = 256
+UNPROVEN = 1024
+"""Connections over the network, from wherever, that have proven nothing yet. Who has a secret proves it at once, so that one
+more ends the oldest: strangers with many addresses keep nobody out."""
+
 UNFINISHED_BYTES = 128 * 1024 * 1024
 """Bytes of all incomplete requests of one user together, so that nobody can use up what others need."""
 
@@ -87,6 +91,7 @@ class Doorkeeper:
         self.open: set[Connection] = set()
         self.unfinished: Counter[int] = Counter()
         self.unfinished_bytes: Counter[int] = Counter()
+        self.unproven: dict[Connection, None] = {}  # those from the network that have yet to prove anything, oldest first
         self._most = most
         self.tasks: set[asyncio.Task[None]] = set()
         self.stepds: set[asyncio.Task[None]] = set()
@@ -105,6 +110,12 @@ class Doorkeeper:
         if self.unfinished[account] >= UNFINISHED_PER_USER or self.unfinished_bytes[account] > UNFINISHED_BYTES:
             return "too many requests of this user are incomplete"
         return ""
+
+    def expect_proof(self, connection: Connection) -> None:
+        """Count one from the network until it has proven something."""
+        while len(self.unproven) >= min(UNPROVEN, self._most // 4):
+            next(iter(self.unproven)).give_up()
+        self.unproven[connection] = None
 
     def keep(self, work: Coroutine[Any, Any, None], among: set[asyncio.Task[None]]) -> asyncio.Task[None]:
         """Run it as a task that is not forgotten half-way."""
@@ -302,6 +313,7 @@ class Connection(asyncio.Protocol):
             self._unfinished = False
             _lessen(self._doorkeeper.unfinished, self._account, 1)
             _lessen(self._doorkeeper.unfinished_bytes, self._bytes_account, self._received)
+        self._doorkeeper.unproven.pop(self, None)
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
@@ -318,7 +330,8 @@ class Connection(asyncio.Protocol):
         self._doorkeeper.open.discard(self)
 
     def give_up(self) -> None:
-        """The controller stops."""
+        """The controller stops, or has no room for it."""
+        self._doorkeeper.unproven.pop(self, None)
         self._transport.abort()
 
     # ---------------------------------------------------------------- the answer
@@ -375,6 +388,11 @@ class RemoteConnection(Connection):
         self._challenge = secrets.token_hex(16)
         self._member: Member | None = None
 
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        if self._unfinished:
+            self._doorkeeper.expect_proof(self)
+
     def _peer_of(self, transport: asyncio.Transport) -> Peer:
         _notice_death(transport.get_extra_info("socket"))
         return Peer(0, NOBODY, NOBODY)
@@ -402,6 +420,7 @@ class RemoteConnection(Connection):
         if member is None:
             raise wire.WireError(NOT_PROVEN)
         self._member = member
+        self._doorkeeper.unproven.pop(self, None)
         self._peer = Peer(0, member.caller.user_id, member.group_id)
         _lessen(self._doorkeeper.unfinished_bytes, self._bytes_account, self._received)
         self._bytes_account = member.caller.user_id  # many pods of a user have no more room than the user

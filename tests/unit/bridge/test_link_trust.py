@@ -146,6 +146,58 @@ def test_nothing_is_made_with_a_jobs_secret_for_a_stranger(register: dict[str, A
     assert asyncio.run(story()) == b""
 
 
+async def register_genuine(port: int, source: str = "127.0.0.1") -> None:
+    """Dial as a stepd that holds the job's secret, and be taken."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, local_addr=(source, 0))
+    challenge = (await messages.read_message(reader))["nonce"]
+    register = {"kind": "register", "job": 5, "restart": 0, "node": "n1"}
+    writer.write(messages.pack({**register, "proof": messages.proof(SECRET.hex(), challenge, "register")}))
+    assert (await asyncio.wait_for(messages.read_message(reader), 5))["kind"] == "job"
+    writer.close()
+
+
+@pytest.mark.parametrize(
+    ("sources", "left"), [(["127.0.0.9"], 4), ([f"127.0.1.{number}" for number in range(1, 30)], 10)], ids=["one", "many"]
+)
+def test_strangers_keep_no_stepd_out(monkeypatch: pytest.MonkeyPatch, sources: list[str], left: int) -> None:
+    """However many dial and prove nothing, from one address or many: they are few at any time, and the oldest go."""
+    monkeypatch.setattr(link_module, "UNPROVEN_OF_ADDRESS", 4)
+    monkeypatch.setattr(link_module, "UNPROVEN_IN_ALL", 10)
+
+    async def story() -> None:
+        link = StepdLink(lambda: 1e9, lambda attempt, seat: None, lambda attempt, seat: None)
+        link.expect(attempt())
+        server = await asyncio.start_server(lambda reader, writer: link.attach(reader, writer, "1 stepd"), "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        strangers = []
+        for number in range(60):
+            source = sources[number % len(sources)]
+            reader, writer = await asyncio.open_connection("127.0.0.1", port, local_addr=(source, 0))
+            assert (await asyncio.wait_for(messages.read_message(reader), 5))["kind"] == "nonce"
+            writer.write(b"x")  # and never says more
+            strangers.append((reader, writer))
+            await register_genuine(port, "127.0.0.1" if number % 2 else source)
+        ended = [await_end(reader) for reader, _ in strangers]
+        outcomes = [await each for each in ended]
+        assert outcomes == sorted(outcomes, reverse=True)  # the oldest
+        assert outcomes.count(False) <= left
+        for _, writer in strangers:
+            writer.close()
+        server.close()
+
+    asyncio.run(story())
+
+
+async def await_end(reader: asyncio.StreamReader) -> bool:
+    """Whether the other end has closed."""
+    try:
+        return await asyncio.wait_for(reader.read(), 0.05) == b""
+    except TimeoutError:
+        return False
+    except ConnectionError:
+        return True
+
+
 @pytest.mark.parametrize("report", NONSENSE)
 def test_a_report_without_sense_is_acknowledged_and_the_next_is_heard(report: dict[str, Any]) -> None:
     heard: list[Event] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hmac
 import os
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -18,7 +19,7 @@ from slurmk import wire
 from slurmk.commands.call import Call, Output, Unreadable
 from slurmk.core.events import Caller
 from slurmk.daemon import connection as connection_module
-from slurmk.daemon.connection import Doorkeeper, listen
+from slurmk.daemon.connection import Doorkeeper, Member, listen
 from slurmk.daemon.identity import Peer
 
 
@@ -361,6 +362,44 @@ def test_stepds_of_other_users_are_not_heard(path: Path, monkeypatch: pytest.Mon
         await server.serves()
 
     with_server(test, path)
+
+
+def test_strangers_of_the_network_keep_nobody_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection_module, "UNPROVEN", 8)
+    secret = b"s" * 32
+
+    async def test() -> None:
+        member = Member(secret, Caller(1, "u", False), 1)
+        doorkeeper = Doorkeeper(answer, look_up, attach, 1000, lambda job_id, restart: member)
+        server = await asyncio.get_running_loop().create_server(doorkeeper.remote, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        strangers = []
+        for number in range(40):
+            source = (f"127.0.2.{number + 1}", 0)
+            strangers.append(await asyncio.open_connection("127.0.0.1", port, local_addr=source))
+            await asyncio.sleep(0)
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(wire.encode(wire.HELLO, b"1 echo"))
+        challenge = await read_frame(reader)
+        proof = hmac.new(secret, challenge + b" 7 0", "sha256").hexdigest().encode()
+        writer.write(wire.encode(wire.PROOF, b"7 0 " + b"n" * 32 + b" " + proof))
+        own = hmac.new(secret, b"n" * 32 + b" controller", "sha256").hexdigest().encode()
+        assert await asyncio.wait_for(read_frame(reader), 5) == own
+        assert len(doorkeeper.unproven) == 7
+        assert len(doorkeeper.open) == 8
+        for _, one in strangers:
+            one.close()
+        await asyncio.sleep(0.1)
+        assert not doorkeeper.unproven
+        server.close()
+        await doorkeeper.close()
+
+    asyncio.run(asyncio.wait_for(test(), 30))
+
+
+async def read_frame(reader: asyncio.StreamReader) -> bytes:
+    _, length = wire.header(await reader.readexactly(5))
+    return await reader.readexactly(length)
 
 
 def test_incomplete_requests_of_one_user_do_not_refuse_another() -> None:
