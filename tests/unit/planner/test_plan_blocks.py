@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_plan_properties import NOW, table
+from small_clusters import NOW, demand, snapshot_of
 
 from grammar.errors import GrammarError
 from slurmk.model.site import Block, Switch
 from slurmk.model.topology import read_topology
 from slurmk.planner.blocks import Blocks
 from slurmk.planner.plan import plan
-from slurmk.planner.snapshot import Demand, PartitionRow, PendingRow, Snapshot
+from slurmk.planner.snapshot import PendingRow
 
 WIDTH = 4
 
@@ -64,33 +64,12 @@ def test_the_block_that_is_left_with_least() -> None:
     assert not len(made(3, 4, 8).choose(nodes, 8, 4))
 
 
-def demand(nodes: int, segment: int = 0) -> Demand:
-    return Demand(
-        minimum_nodes=nodes,
-        maximum_nodes=nodes,
-        tasks=nodes,
-        cpus_per_task=1,
-        tasks_per_node=None,
-        tasks_per_node_exact=False,
-        tasks_per_core=None,
-        tasks_per_socket=None,
-        minimum_cpus=0,
-        minimum_cpus_per_node=0,
-        memory_per_node=None,
-        memory_per_cpu=None,
-        whole_nodes=True,
-        segment=segment,
-    )
-
-
 def test_a_job_waits_for_a_block() -> None:
     def row(number: int, nodes: int, segment: int = 0) -> PendingRow:
-        return PendingRow(number, demand(nodes, segment), ("p",), 100 - number, NOW, 600, 1)
+        return PendingRow(number, demand(nodes, whole_nodes=True, segment=segment), ("p",), 100 - number, NOW, 600, 1)
 
-    partition = PartitionRow("p", np.arange(8), True, 1, None, 0, None)
     rows = (row(1, 1), row(2, 1), row(3, 3), row(4, 4), row(5, 4, 2))
-    snapshot = Snapshot(1, NOW, table(((4, 100, 0),) * 8), (partition,), rows, (), blocks=blocks_of(2), block_sizes=(4,))
-    result = plan(snapshot)
+    result = plan(snapshot_of(((4, 100, 0),) * 8, rows, blocks=blocks_of(2), block_sizes=(4,)))
     started = {start.job_id: start.allocation.nodes for start in result.starts}
     assert started[1] == ("n0",)
     assert started[2] == ("n1",)  # the block that is begun, so that the other stays whole

@@ -8,7 +8,8 @@ import pytest
 from brute_force import Book, Holding, Machine, Wish
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_plan_properties import NOW, cases, demand_of_wish, holdings_of, wishes
+from small_clusters import NOW
+from test_plan_properties import cases, demand_of_wish, holdings_of, wishes
 
 from slurmk.model.states import Reason
 from slurmk.planner.forecast import Forecast

@@ -6,18 +6,18 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from slurmk.model.job import Allocation, NodeShare
 from slurmk.model.states import Reason
 from slurmk.planner.plan import forecast, plan, plan_starts
-from slurmk.planner.snapshot import Demand, PartitionRow, PendingRow, RunningRow, Snapshot
+from slurmk.planner.snapshot import Demand, PendingRow, RunningRow, Snapshot
 
 sys.path.insert(0, str(Path(__file__).parent))
 from brute_force import Book, Holding, Machine, Wish
-from test_plan_properties import NOW, cases, demand_of_wish, holdings_of, table
+from small_clusters import NOW, snapshot_of
+from test_plan_properties import cases, demand_of_wish, holdings_of
 
 ONE_NODE = Wish(nodes=1, tasks=1, cpus=2, memory=0, gpus=0, whole=False, duration=60)
 
@@ -32,8 +32,7 @@ def cluster(*pending: PendingRow, busy_until: int | None = None) -> Snapshot:
     """Two nodes of two CPUs; the second is in use until then."""
     share = NodeShare("n1", 2, 1, 1, (), (0, 1))
     running = () if busy_until is None else (RunningRow(900, busy_until, Allocation("p", (share,)), 1),)
-    partition = PartitionRow("p", np.arange(2), True, 1, None, 0, None)
-    return Snapshot(1, NOW, table(((2, 8, 0), (2, 8, 0))), (partition,), pending, running)
+    return snapshot_of(((2, 8, 0), (2, 8, 0)), pending, running)
 
 
 def test_all_start_when_all_fit() -> None:

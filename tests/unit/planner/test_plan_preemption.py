@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_plan_properties import NOW, table
+from small_clusters import NOW, demand, partition, snapshot_of
 
 from slurmk.model.job import Allocation, NodeShare
 from slurmk.planner.plan import plan
 from slurmk.planner.queue import in_order
-from slurmk.planner.snapshot import Demand, PartitionRow, PendingRow, Preemption, RunningRow, Snapshot, Victim
+from slurmk.planner.snapshot import PendingRow, Preemption, RunningRow, Snapshot, Victim
 
 NODES, CPUS = 4, 4
 
@@ -37,29 +36,13 @@ def snapshots(draw: st.DrawFn) -> Snapshot:
     pending = []
     for number in range(1, draw(st.integers(1, 6)) + 1):
         nodes, whole = draw(st.integers(1, 3)), draw(st.booleans())
-        demand = Demand(
-            minimum_nodes=nodes,
-            maximum_nodes=nodes,
-            tasks=nodes * draw(st.integers(1, CPUS)),
-            cpus_per_task=1,
-            tasks_per_node=None,
-            tasks_per_node_exact=False,
-            tasks_per_core=None,
-            tasks_per_socket=None,
-            minimum_cpus=0,
-            minimum_cpus_per_node=0,
-            memory_per_node=None,
-            memory_per_cpu=None,
-            whole_nodes=whole,
-        )
-        partition = f"p{draw(st.integers(1, 3))}"
+        wanted = demand(nodes, nodes * draw(st.integers(1, CPUS)), whole_nodes=whole)
+        where = f"p{draw(st.integers(1, 3))}"
         limit = draw(st.integers(1, 20)) * 60
-        pending.append(PendingRow(number, demand, (partition,), 100 - number, NOW - 5, limit, 1))
-    everywhere = np.arange(NODES)
-    partitions = tuple(PartitionRow(f"p{tier}", everywhere, True, tier, None, 0, None) for tier in (1, 2, 3))
-    nodes_table = table(((CPUS, 100, 0),) * NODES)
+        pending.append(PendingRow(number, wanted, (where,), 100 - number, NOW - 5, limit, 1))
+    partitions = tuple(partition(NODES, f"p{tier}", tier) for tier in (1, 2, 3))
     rules = Preemption(True, victims)
-    return Snapshot(1, NOW, nodes_table, partitions, tuple(pending), tuple(running), preemption=rules)
+    return snapshot_of(((CPUS, 100, 0),) * NODES, tuple(pending), tuple(running), partitions=partitions, preemption=rules)
 
 
 def without(snapshot: Snapshot, gone: set[int]) -> tuple[RunningRow, ...]:

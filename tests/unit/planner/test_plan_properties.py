@@ -16,12 +16,11 @@ from slurmk.model.job import Allocation, GresShare, NodeShare
 from slurmk.planner.forecast import Forecast
 from slurmk.planner.plan import forecast, plan, plan_starts
 from slurmk.planner.reaction import NEWCOMERS
-from slurmk.planner.snapshot import Demand, NodeTable, PartitionRow, PendingRow, RunningRow, Snapshot
+from slurmk.planner.snapshot import Demand, PendingRow, RunningRow, Snapshot
 
 sys.path.insert(0, str(Path(__file__).parent))
 from brute_force import Book, Holding, Machine, Wish
-
-NOW = 1_000_000
+from small_clusters import NOW, demand, snapshot_of, table
 
 
 @pytest.fixture(scope="module", autouse=True, params=["numpy", "compiled"])
@@ -32,42 +31,12 @@ def form(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
-def table(nodes: tuple[tuple[int, int, int], ...]) -> NodeTable:
-    columns = np.array(nodes, dtype=np.int64)
-    count = len(nodes)
-    return NodeTable(
-        names=tuple(f"n{index}" for index in range(count)),
-        cpus=columns[:, 0],
-        cores=columns[:, 0],
-        sockets=np.ones(count, dtype=np.int64),
-        threads_per_core=np.ones(count, dtype=np.int64),
-        memory=columns[:, 1],
-        temporary_disk=np.zeros(count, dtype=np.int64),
-        gres_names=("gpu",),
-        gres=columns[:, 2:3],
-        weight=np.ones(count, dtype=np.int64),
-        available=np.ones(count, dtype=np.bool_),
-        returns=np.zeros(count, dtype=np.bool_),
-        features=(frozenset(),) * count,
-        foreign_cpus=np.zeros(count, dtype=np.int64),
-        foreign_memory=np.zeros(count, dtype=np.int64),
-        gres_devices={"gpu": tuple(tuple(range(gpus)) for gpus in columns[:, 2].tolist())},
-    )
-
-
 def demand_of_wish(wish: Wish) -> Demand:
-    return Demand(
-        minimum_nodes=wish.nodes,
+    return demand(
+        wish.nodes,
+        wish.tasks,
         maximum_nodes=wish.maximum_nodes if wish.maximum_nodes < 99 else 1 << 30,
-        tasks=wish.tasks,
         cpus_per_task=wish.cpus,
-        tasks_per_node=None,
-        tasks_per_node_exact=False,
-        tasks_per_core=None,
-        tasks_per_socket=None,
-        minimum_cpus=0,
-        minimum_cpus_per_node=0,
-        memory_per_node=None,
         memory_per_cpu=wish.memory // wish.cpus if wish.memory else None,
         gres_per_node=(("gpu", wish.gpus),) if wish.gpus else (),
         whole_nodes=wish.whole,
@@ -124,9 +93,7 @@ def cases(draw: Callable[..., object]) -> tuple[Snapshot, Machine, list[Holding]
         )
         for index, wish in enumerate(wanted)  # type: ignore[arg-type, var-annotated]
     )
-    partition = PartitionRow("p", np.arange(len(nodes)), True, 1, None, 0, None)
-    snapshot = Snapshot(1, NOW, table(nodes), (partition,), pending, tuple(running), licenses={"matlab": 2}, window=0)
-    return snapshot, machine, holdings
+    return snapshot_of(nodes, pending, tuple(running), licenses={"matlab": 2}), machine, holdings
 
 
 def wish_of(row: PendingRow) -> Wish:
@@ -309,8 +276,7 @@ def test_a_reaction_places_nothing_on_nodes_that_changed(
 
 
 def test_a_reaction_goes_on_when_one_node_changes() -> None:
-    partition = PartitionRow("p", np.arange(2), True, 1, None, 0, None)
-    snapshot = Snapshot(1, NOW, table(((2, 4, 0), (2, 4, 0))), (partition,), (), (), licenses={"matlab": 2})
+    snapshot = snapshot_of(((2, 4, 0), (2, 4, 0)), licenses={"matlab": 2})
     taken = replace(snapshot.nodes, foreign_cpus=np.array([2, 0], dtype=np.int64))
     one = PendingRow(1, demand_of_wish(Wish(1, 2, 1, 0, 0, False, 10, 0, 1)), ("p",), 1, NOW, 10, 1)
     two = PendingRow(2, demand_of_wish(Wish(2, 2, 1, 0, 0, False, 10, 0, 2)), ("p",), 1, NOW, 10, 1)
@@ -321,8 +287,7 @@ def test_a_reaction_goes_on_when_one_node_changes() -> None:
 
 
 def test_a_reaction_to_thousands_of_new_jobs_takes_the_first_and_later_the_rest() -> None:
-    partition = PartitionRow("p", np.arange(1), True, 1, None, 0, None)
-    snapshot = Snapshot(1, NOW, table(((1, 9000, 0),)), (partition,), (), ())
+    snapshot = snapshot_of(((1, 9000, 0),))
     wanted = demand_of_wish(Wish(1, 1, 1, 0, 0, False, 10, 0, 1))
     rows = tuple(PendingRow(number, wanted, ("p",), 5000 - number, NOW, 10, 1) for number in range(1, 2001))
     made = forecast(snapshot)
@@ -337,8 +302,7 @@ def test_a_reaction_to_thousands_of_new_jobs_takes_the_first_and_later_the_rest(
 
 
 def test_other_nodes_need_a_full_plan() -> None:
-    partition = PartitionRow("p", np.arange(1), True, 1, None, 0, None)
-    snapshot = Snapshot(1, NOW, table(((1, 1, 0),)), (partition,), (), ())
+    snapshot = snapshot_of(((1, 1, 0),))
     more = table(((1, 1, 0), (1, 1, 0)))
     assert plan_starts(replace(snapshot, nodes=more), forecast(snapshot)) is None
 

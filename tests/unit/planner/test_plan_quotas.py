@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,11 +15,12 @@ from slurmk.model.quotas import Quota, QuotaLimit
 from slurmk.model.states import Reason
 from slurmk.planner.forecast import Forecast
 from slurmk.planner.plan import forecast, plan, plan_starts
-from slurmk.planner.snapshot import PartitionRow, PendingRow, RunningRow, Snapshot
+from slurmk.planner.snapshot import PendingRow, RunningRow, Snapshot
 
 sys.path.insert(0, str(Path(__file__).parent))
 from brute_force import Book, Holding, Limit, Machine, Wish
-from test_plan_properties import NOW, demand_of_wish, table, wish_of, wishes
+from small_clusters import NOW, snapshot_of
+from test_plan_properties import demand_of_wish, wish_of, wishes
 
 RESOURCES = ("cpu", "mem", "gres/gpu", "node", "job")
 ACCOUNTS = ("chem", "phys")
@@ -79,11 +79,7 @@ def cases(draw: Callable[..., object], *, alike: bool = False) -> tuple[Snapshot
     )
     others: int = draw(st.integers(0, 3))  # type: ignore[assignment]
     quotas = tuple(quota_of(limit, number, others) for number, limit in enumerate(found))
-    partition = PartitionRow("p", np.arange(len(nodes)), True, 1, None, 0, None)
-    snapshot = Snapshot(
-        1, NOW, table(nodes), (partition,), pending, tuple(running), licenses={"matlab": 2}, quotas=quotas, window=0
-    )
-    return snapshot, machine, holdings
+    return snapshot_of(nodes, pending, tuple(running), licenses={"matlab": 2}, quotas=quotas), machine, holdings
 
 
 def wish_in(row: PendingRow) -> Wish:
@@ -197,9 +193,8 @@ def test_a_reaction_goes_by_the_quotas_as_they_are_now(
                 assert sum(amounts[index] for amounts in held + new) <= limit.left
 
 
-def snapshot_of(*pending: PendingRow, quotas: tuple[Quota, ...], running: tuple[RunningRow, ...] = ()) -> Snapshot:
-    nodes = table(((8, 64, 2),) * 4)
-    return Snapshot(1, NOW, nodes, (PartitionRow("p", np.arange(4), True, 1, None, 0, None),), pending, running, quotas=quotas)
+def four_nodes(*pending: PendingRow, quotas: tuple[Quota, ...], running: tuple[RunningRow, ...] = ()) -> Snapshot:
+    return snapshot_of(((8, 64, 2),) * 4, pending, running, quotas=quotas)
 
 
 def job(job_id: int, tasks: int, account: str = "phys", **changes: object) -> PendingRow:
@@ -212,7 +207,7 @@ PHYS = Quota("ClusterQueue phys", (QuotaLimit("cpu", 10_000, 2_000),), accounts=
 
 
 def test_a_job_that_waits_for_quota_is_told_which() -> None:
-    made = plan(snapshot_of(job(1, 6), job(2, 4), job(3, 4, "chem"), quotas=(PHYS,)))
+    made = plan(four_nodes(job(1, 6), job(2, 4), job(3, 4, "chem"), quotas=(PHYS,)))
     assert [start.job_id for start in made.starts] == [1, 3]
     outlook = made.outlooks[2]
     assert outlook.reason is Reason.ASSOC_GRP_CPU_LIMIT
@@ -221,7 +216,7 @@ def test_a_job_that_waits_for_quota_is_told_which() -> None:
 
 
 def test_what_others_hold_has_no_end() -> None:
-    made = plan(snapshot_of(job(1, 9), quotas=(PHYS,)))
+    made = plan(four_nodes(job(1, 9), quotas=(PHYS,)))
     assert made.outlooks[1].start_time is None
     assert made.outlooks[1].reason is Reason.ASSOC_GRP_CPU_LIMIT
 
@@ -229,13 +224,13 @@ def test_what_others_hold_has_no_end() -> None:
 def test_quota_of_a_running_job_comes_back_with_its_end() -> None:
     share = NodeShare("n0", 8, 1, 8, (), tuple(range(8)))
     running = RunningRow(50, NOW + 60, Allocation("p", (share,)), 1, account="phys")
-    made = plan(snapshot_of(job(1, 1), quotas=(PHYS,), running=(running,)))
+    made = plan(four_nodes(job(1, 1), quotas=(PHYS,), running=(running,)))
     assert made.outlooks[1].start_time == NOW + 60
 
 
 def test_a_cpu_counts_what_its_pods_ask_for() -> None:
     cheap = replace(PHYS, cpu_milli={"p": 50})
-    made = plan(snapshot_of(*(job(number, 8) for number in range(1, 5)), quotas=(cheap,)))
+    made = plan(four_nodes(*(job(number, 8) for number in range(1, 5)), quotas=(cheap,)))
     assert len(made.starts) == 4
 
 
@@ -247,16 +242,14 @@ def test_devices_of_another_resource_do_not_count() -> None:
 
 
 def test_a_job_of_whole_nodes_takes_nodes_that_the_quota_has_room_for() -> None:
-    nodes = table(((8, 64, 0), (2, 64, 0)))
-    partition = PartitionRow("p", np.arange(2), True, 1, None, 0, None)
     wish = Wish(nodes=1, tasks=1, cpus=1, memory=0, gpus=0, whole=True, duration=100)
     row = PendingRow(1, demand_of_wish(wish), ("p",), 1, NOW, 100, 1, account="phys")
     quota = replace(PHYS, limits=(QuotaLimit("cpu", 4_000),))
-    made = plan(Snapshot(1, NOW, nodes, (partition,), (row,), (), quotas=(quota,)))
+    made = plan(snapshot_of(((8, 64, 0), (2, 64, 0)), (row,), quotas=(quota,)))
     assert [start.allocation.nodes for start in made.starts] == [("n1",)]
 
 
 def test_other_jobs_or_resources_need_a_full_plan() -> None:
-    snapshot = snapshot_of(job(1, 1), quotas=(PHYS,))
+    snapshot = four_nodes(job(1, 1), quotas=(PHYS,))
     more = replace(PHYS, limits=(*PHYS.limits, QuotaLimit("node", 1)))
     assert plan_starts(replace(snapshot, quotas=(more,)), forecast(snapshot)) is None

@@ -5,19 +5,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_plan_properties import NOW, table
+from small_clusters import NOW, demand, snapshot_of
 
 from slurmk.model.job import Allocation, NodeShare
 from slurmk.model.reservation import CoreShare, Reservation, ReservationFlag
 from slurmk.planner.forecast import Booking, Forecast
 from slurmk.planner.plan import forecast, plan, plan_starts
 from slurmk.planner.reserved import kept_licenses, may_share, windows_of
-from slurmk.planner.snapshot import Demand, PartitionRow, PendingRow, RunningRow, Snapshot
+from slurmk.planner.snapshot import PendingRow, RunningRow, Snapshot
 
 NODES, CPUS, LICENSES = 5, 4, 4
+IDLE = ((CPUS, 100, 0),) * NODES
 
 FLAGS = st.sampled_from(
     [
@@ -66,25 +66,15 @@ def jobs(draw: st.DrawFn, number: int, names: tuple[str, ...]) -> PendingRow:
     whole = draw(st.integers(0, 3)) == 0
     nodes = draw(st.integers(1, 3))
     wanted = draw(st.lists(st.sampled_from(names), max_size=2, unique=True))
-    demand = Demand(
-        minimum_nodes=nodes,
-        maximum_nodes=nodes,
-        tasks=nodes * draw(st.integers(1, CPUS)),
-        cpus_per_task=1,
-        tasks_per_node=None,
-        tasks_per_node_exact=False,
-        tasks_per_core=None,
-        tasks_per_socket=None,
-        minimum_cpus=0,
-        minimum_cpus_per_node=0,
-        memory_per_node=None,
-        memory_per_cpu=None,
+    asked = demand(
+        nodes,
+        nodes * draw(st.integers(1, CPUS)),
         whole_nodes=whole,
         licenses=(("l", draw(st.integers(1, LICENSES))),) if draw(st.booleans()) else (),
     )
     return PendingRow(
         job_id=number,
-        demand=demand,
+        demand=asked,
         partitions=("p",),
         priority=1000 - number,
         submit_time=NOW - 10,
@@ -99,16 +89,14 @@ def jobs(draw: st.DrawFn, number: int, names: tuple[str, ...]) -> PendingRow:
 def snapshots(draw: st.DrawFn) -> Snapshot:
     kept = draw(reservations())
     names = tuple(each.name for each in kept)
-    nodes = table(((CPUS, 100, 0),) * NODES)
     running = []
     for index in range(draw(st.integers(0, 2))):
         share = NodeShare(f"n{index}", draw(st.integers(1, CPUS)), 0, 1)
         allocation = Allocation("p", (share,), reservation=draw(st.sampled_from(("", *names))))
         running.append(RunningRow(900 + index, NOW + draw(st.integers(1, 30)) * 60, allocation, 1000))
     pending = tuple(draw(jobs(number, names)) for number in range(1, draw(st.integers(1, 8)) + 1))
-    partition = PartitionRow("p", np.arange(NODES), True, 1, None, 0, None)
     licenses = kept_licenses({"l": LICENSES}, kept)
-    return Snapshot(1, NOW, nodes, (partition,), pending, tuple(running), reservations=kept, overrun=0, licenses=licenses)
+    return snapshot_of(IDLE, pending, tuple(running), reservations=kept, licenses=licenses)
 
 
 def booked(made: Forecast) -> list[Booking]:
@@ -206,26 +194,9 @@ def test_a_reaction_keeps_it_too(snapshot: Snapshot) -> None:
 @given(reservations(), st.integers(1, 3), st.integers(1, 45), st.booleans())
 def test_a_lone_job_starts_as_soon_as_it_may(kept: tuple[Reservation, ...], nodes: int, minutes: int, whole: bool) -> None:
     """Every minute is tried, with every node that no reservation keeps then."""
-    demand = Demand(
-        minimum_nodes=nodes,
-        maximum_nodes=nodes,
-        tasks=nodes,
-        cpus_per_task=1,
-        tasks_per_node=1,
-        tasks_per_node_exact=False,
-        tasks_per_core=None,
-        tasks_per_socket=None,
-        minimum_cpus=0,
-        minimum_cpus_per_node=0,
-        memory_per_node=None,
-        memory_per_cpu=None,
-        whole_nodes=whole,
-    )
-    row = PendingRow(1, demand, ("p",), 10, NOW, minutes * 60, 1000)
-    partition = PartitionRow("p", np.arange(NODES), True, 1, None, 0, None)
+    row = PendingRow(1, demand(nodes, tasks_per_node=1, whole_nodes=whole), ("p",), 10, NOW, minutes * 60, 1000)
     licenses = kept_licenses({"l": LICENSES}, kept)
-    snapshot = Snapshot(1, NOW, table(((CPUS, 100, 0),) * NODES), (partition,), (row,), (), kept, licenses=licenses)
-    bookings = booked(forecast(snapshot))
+    bookings = booked(forecast(snapshot_of(IDLE, (row,), reservations=kept, licenses=licenses)))
     expected = None
     for minute in range(400):
         start = NOW + minute * 60

@@ -73,16 +73,41 @@ def test_sacct_raw_fields() -> None:
     assert (found.run.tolist(), found.limit.tolist(), found.size.tolist()) == ([60], [120], [3])
 
 
+def test_sacct_as_sites_print_it() -> None:
+    """Without a header line; a name with the mark in it; sizes among the TRES; times with zones, days, none; array tasks."""
+    fields = "JobIDRaw,JobName%20,Submit,Elapsed,Timelimit,ReqTRES,AllocTRES"
+    text = """\
+21|a|b|2026-11-30T07:00:00+01:00|1-00:00:10|2-00:00:00|billing=9,cpu=49.50K,mem=4G,node=3|\r
+21.batch|batch|2026-11-30T07:00:00+01:00|1-00:00:10||cpu=1|cpu=1
+22_[5-9%2]|c|2026-11-30T07:00:00|00:00:00|Partition_Limit||
+22_4|c|2026-11-30T06:00:05|05:06.123|Partition_Limit||cpu=2,gres/gpu:a100=1,node=1
+23|d|Unknown|00:01:00|INVALID|cpu=1|cpu=1
+"""
+    read = records_of(text.splitlines(keepends=True), fields)
+    found = trace_of(*read, procs=60_000)
+    assert found.numbers == ("21", "22_4")
+    assert found.submit.tolist() == [0, 5]
+    assert found.size.tolist() == [50_688, 2]
+    assert found.run.tolist() == [86_410, 306]
+    assert found.limit.tolist() == [2 * 86_400, YEAR]
+    assert trace_of(*read, nodes=3).size.tolist() == [3, 1]
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
         ("", "the file is empty"),
         ("\n \n", "the file is empty"),
         ("1 2 3\n", "line 1: 3 fields where a job has 18"),
-        ("1 2 3 4 5 6 7 8 nine\n", "line 1: a field that is no number"),
-        ("1 nan 3 4 5 6 7 8 9\n", "line 1: a field that is no number"),
+        ("1 2 3 4 5 6 7 8 nine\n", "line 1: 'nine' is no number, as in Standard Workload Format all are"),
+        ("1 nan 3 4 5 6 7 8 9\n", "line 1: 'nan' is no number, as in Standard Workload Format all are"),
+        ("name,cpu_milli\n", "line 1: 'name,cpu_milli' is no number, as in Standard Workload Format all are"),
         ("1 1e300 3 4 5 6 7 8 9\n", "line 1: a number that is out of range"),
-        ("; MaxProcs: 10\n1 0 0 0 1 0 0 1 9\n", "no job of it ran, had a limit and fits the machine"),
+        (
+            "; MaxProcs: 10\n1 0 0 0 1 0 0 1 9\n2 0 0 5 1 0 0 1 -1\n3 0 0 5 1 0 0 1 -1\n4 0 0 5 1 0 0 11 9\n",
+            "none of its 4 jobs can be replayed: 2 without time limit, 1 without run time, 1 larger than the machine",
+        ),
+        ("1|wrap|debug|4\n", "line 1: it names no field; --fields LIST says which ones sacct --noheader printed"),
         ("JobID|State\n1|COMPLETED\n", "line 1: no field for the submission; sacct -P --format must have one of Submit"),
         ("JobID|Submit|Elapsed|Timelimit|NCPUS\n1|2|3\n", "line 2: 3 fields where the first line names 5"),
         ("JobID|Submit|Elapsed|Timelimit|NCPUS\n1|soon|00:01|00:01|1\n", "line 2: 'soon' is no time"),

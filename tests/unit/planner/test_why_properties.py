@@ -9,7 +9,8 @@ import pytest
 from brute_force import Holding, Machine, Wish
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_plan_properties import NOW, cases, demand_of_wish, wishes
+from small_clusters import NOW
+from test_plan_properties import cases, demand_of_wish, wishes
 
 from grammar.times import parse_duration
 from slurmk.model.states import Reason
