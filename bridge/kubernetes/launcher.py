@@ -37,6 +37,7 @@ from bridge.kubernetes.cluster import Cluster
 from bridge.kubernetes.endings import End, Ending, Stage, ending_of_pod, stage_of
 from bridge.kubernetes.errors import ApiError, Unavailable
 from bridge.kubernetes.kinds.native import priority_class_of, with_preemption_policy
+from bridge.kubernetes.old_programs import OldPrograms
 from bridge.kubernetes.presence import Key, Presence, Told, attempt_of_pod
 from bridge.kubernetes.programs import described, names_of_groups, programs
 from bridge.kubernetes.removal import Remains, Removal
@@ -160,6 +161,7 @@ class KubernetesLauncher:
         self._presences: dict[Key, Presence] = {}
         self._launching: set[Key] = set()  # whose objects are being made
         self._removal = Removal(api, site.cluster_name, self._removed, lambda: bool(self._launching))
+        self._old_programs = OldPrograms(api, site.cluster_name, lambda: self.namespaces, self._has_starting)
         self._namesakes: set[str] = set()  # namespaces of another's jobs under this cluster's name
         self._whose: dict[str, Key] = {}  # which attempt a pod belongs to, by uid
         self._down: set[str] = set()
@@ -207,6 +209,7 @@ class KubernetesLauncher:
         self._spawn(self._follow())
         self._spawn(self._look())
         self._spawn(self._removal.run())
+        self._spawn(self._old_programs.run())
         return frozenset(never)
 
     async def launch(self, job: Job, files: JobFiles) -> None:
@@ -790,6 +793,13 @@ class KubernetesLauncher:
 
     def _removed(self, key: Key) -> None:
         log.debug("nothing is left of job %d, attempt %d", *key)
+        self._old_programs.ended()
+
+    def _has_starting(self) -> bool:
+        """Whether there are attempts that have not all of their pods yet."""
+        return any(
+            not presence.terminating and len(presence.pods) < len(presence.nodes) for presence in self._presences.values()
+        )
 
     async def _delete(self, presence: Presence, grace: int) -> None:
         """Delete the workload while it runs: what makes pods first, then the pods. The rest goes when they have ended."""

@@ -92,9 +92,10 @@ def program_files() -> Mapping[str, bytes]:
 
 
 @cache
-def programs_name() -> str:
-    """The name of this release's ConfigMap: other programs have another name, so running jobs keep theirs."""
-    digest = hashlib.sha256()
+def programs_name(cluster: str) -> str:
+    """The name of this release's ConfigMap: other programs have another name, so running jobs keep theirs. Each controller has
+    its own, which it may remove."""
+    digest = hashlib.sha256(b"%d %b" % (len(cluster), cluster.encode("utf-8", "surrogateescape")))
     for name, content in sorted(program_files().items()):
         digest.update(b"%b %d " % (name.encode(), len(content)) + content)
     return PREFIX + digest.hexdigest()[:12]
@@ -106,7 +107,7 @@ def programs(namespace: str, cluster: str) -> Manifest:
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": {"name": programs_name(), "namespace": namespace, "labels": labels.managed(cluster)},
+        "metadata": {"name": programs_name(cluster), "namespace": namespace, "labels": labels.managed(cluster)},
         "immutable": True,
         "data": {"boot": files["boot"].decode()},
         "binaryData": {"stepd.pyz": base64.b64encode(files["stepd.pyz"]).decode()},
@@ -146,18 +147,19 @@ def pod_parts(
     job: Job,
     secret_name: str,
     image: str,
+    cluster: str,
     *,
     node: str = "",
     like: Mapping[str, Any] | None = None,
 ) -> PodParts:
-    """What belongs into the pods of a job. A template for one pod names its ``node`` (Slurm's name); the pods of one that makes
-    several find theirs in the annotation ``slurmk.org/nodes``, by the host that they are bound to. An init container takes
-    ``imagePullPolicy``, ``securityContext`` and ``resources`` (CPU and memory, so that the pod's QoS stays what it is) from the
-    container ``like``."""
+    """What belongs into the pods of a job of ``cluster``'s. A template for one pod names its ``node`` (Slurm's name); the pods
+    of one that makes several find theirs in the annotation ``slurmk.org/nodes``, by the host that they are bound to. An init
+    container takes ``imagePullPolicy``, ``securityContext`` and ``resources`` (CPU and memory, so that the pod's QoS stays what
+    it is) from the container ``like``."""
     assert job.allocation is not None
     several = len(job.allocation.nodes) > 1
     volumes: list[Manifest] = [
-        {"name": "slurmk-programs", "configMap": {"name": programs_name(), "defaultMode": 0o555}},
+        {"name": "slurmk-programs", "configMap": {"name": programs_name(cluster), "defaultMode": 0o555}},
         {"name": "slurmk-job", "secret": {"secretName": secret_name, "defaultMode": 0o444}},
         {"name": "slurmk-run", "emptyDir": {}},
     ]

@@ -186,7 +186,7 @@ class _Pods:
         volumes, mounts = _volumes(settings)
         requests = group.devices.requests
         own = group.nodes[0] if len(group.nodes) == 1 else ""
-        parts = pod_parts(self._job, self._name, self._image, node=own)
+        parts = pod_parts(self._job, self._name, self._image, self._site.cluster_name, node=own)
         mounts = [*parts.mounts, *mounts]
         pod = self._templates.one(
             "pod",
@@ -219,7 +219,7 @@ class _Pods:
         like = next((each for each in containers if each["name"] == names.CONTAINER), None) if _named(containers) else None
         if like is None:
             raise TemplateError(f"{self._templates.place('pod')}: it gives no container {names.CONTAINER!r}")
-        first = pod_parts(self._job, self._name, self._image, node=own, like=like).init_containers
+        first = pod_parts(self._job, self._name, self._image, self._site.cluster_name, node=own, like=like).init_containers
         if first:
             spec["initContainers"] = [*first, *(spec.get("initContainers") or ())]
         return PodTemplate(group, pod["metadata"], spec)
