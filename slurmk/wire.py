@@ -22,7 +22,7 @@ TOKEN = 2  # a JWT, on a network connection
 ARGUMENTS = 3  # the command's arguments without its name
 DIRECTORY = 4  # its working directory
 ENVIRONMENT = 5  # NAME=VALUE, each ended by NUL
-FACTS = 6  # name=value, each ended by NUL: umask (octal), pid, sid, host, columns, tty (of 0, 1, 2, as digits)
+FACTS = 6  # name=value, each ended by NUL: umask (octal), pid, sid, host, columns, tty (of 0, 1, 2, as digits), terminal
 GO = 7  # the request is complete
 # On a network connection from inside a job, after HELLO and CHALLENGE, before all else:
 PROOF = 11  # "JOB RESTART NONCE HMAC": that it holds the job's secret for commands

@@ -123,7 +123,7 @@ static void append_facts(struct bytes *to)
     struct bytes facts = {0};
     struct utsname system;
     struct winsize window;
-    char text[512], terminals[4] = "";
+    char text[512], terminals[4] = "", name[PATH_MAX];
     mode_t mask = umask(077);
     umask(mask);
     for (int descriptor = 0; descriptor < 3; descriptor++)
@@ -133,6 +133,10 @@ static void append_facts(struct bytes *to)
     int size = snprintf(text, sizeof text, "umask=%o%cpid=%d%csid=%d%chost=%s%ctty=%s%c", mask, 0, getpid(), 0, getsid(0), 0,
                         system.nodename, 0, terminals, 0);
     append(&facts, text, size);
+    if (*terminals && !ttyname_r(*terminals - '0', name, sizeof name)) {
+        append(&facts, "terminal=", 9);
+        append(&facts, name, strlen(name) + 1);
+    }
     if (strchr(terminals, '1') && !ioctl(1, TIOCGWINSZ, &window)) {
         size = snprintf(text, sizeof text, "columns=%d%c", window.ws_col, 0);
         append(&facts, text, size);
@@ -220,7 +224,10 @@ static int connected = -1;
 
 static const int numbers[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGPIPE};
 
-/* What comes from now on waits until the program that we become has handlers of its own. */
+static volatile sig_atomic_t told; /* the signal that the controller was told of */
+
+/* What comes from now on waits until the program that we become has handlers of its own, and so does what came when the
+ * controller had already answered. */
 static void keep_signals(void)
 {
     sigset_t set;
@@ -228,6 +235,8 @@ static void keep_signals(void)
     for (size_t each = 0; each < sizeof numbers / sizeof *numbers; each++)
         sigaddset(&set, numbers[each]);
     sigprocmask(SIG_BLOCK, &set, NULL);
+    if (told)
+        raise(told);
 }
 
 /* The payload is COUNT, that many arguments, then the environment, each ended by NUL. */
@@ -258,6 +267,7 @@ static void signalled(int number)
 {
     char frame[16] = {SIGNALLED, 0, 0, 0, 2, '0' + number / 10, '0' + number % 10};
     int before = errno;
+    told = number;
     if (send(connected, frame, 7, MSG_NOSIGNAL) < 0)
         signal(number, SIG_DFL);
     errno = before;

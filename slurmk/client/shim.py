@@ -174,11 +174,21 @@ def facts(command: str, closed: "List[int]") -> "List[bytes]":
         b"host=" + posix.uname().nodename.encode("utf-8", "surrogateescape"),
         b"tty=" + b"".join([b"%d" % descriptor for descriptor in terminals]),
     ]
+    if terminals:
+        found.append(b"terminal=" + terminal_name(terminals[0]))
     if 1 in terminals:
         found.append(b"columns=%d" % posix.get_terminal_size(1).columns)
     if command == "sbatch":
         found.append(b"limits=" + soft_limits())
     return found
+
+
+def terminal_name(descriptor: int) -> bytes:
+    """The path of a terminal; nothing where it is out of sight."""
+    try:
+        return posix.ttyname(descriptor).encode(sys.getfilesystemencoding(), "surrogateescape")
+    except OSError:
+        return b""
 
 
 def soft_limits() -> bytes:
@@ -207,6 +217,7 @@ def tell_signals(connection: "Socket") -> None:
 
     def signalled(number: int, frame: object) -> None:
         signal(number, SIG_DFL)
+        CAME.append(number)
         send(connection, wire.encode(wire.SIGNALLED, b"%02d" % number))
 
     for name in TOLD:
@@ -217,11 +228,18 @@ TOLD = ("HUP", "INT", "QUIT", "TERM", "USR1", "USR2", "PIPE")
 """Signals of which salloc's controller is told."""
 
 
+CAME: "List[int]" = []
+"""Those that the controller was told of."""
+
+
 def keep_signals() -> None:
-    """What comes from now on waits until the program that we become has handlers of its own."""
+    """What comes from now on waits until the program that we become has handlers of its own, and so does what came when the
+    controller had already answered."""
     import signal as signals
 
     signals.pthread_sigmask(signals.SIG_BLOCK, [getattr(signals, "SIG" + name) for name in TOLD])
+    for number in CAME:
+        posix.kill(posix.getpid(), number)
 
 
 def serve(command: str, connection: "Socket", receive: "Optional[Callable[[], Tuple[int, bytes]]]" = None) -> int:

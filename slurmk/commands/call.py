@@ -46,6 +46,7 @@ class Call:
     columns: int | None = None
     limits: str = ""  # its soft limits, from sbatch alone: NOFILE=1024,CPU=unlimited
     terminals: str = ""  # which of 0, 1, 2 are terminals
+    terminal: str = ""  # the path of the first of them
     raw_environment: bytes = field(default=b"", repr=False)
     remote: bool = False  # it runs in a pod, where none of this machine's files are
 

@@ -15,7 +15,7 @@ from grammar.arguments import Argument, Given, Option, Status, parse_arguments
 from grammar.errors import GrammarError
 from grammar.hostlist import expand
 from grammar.signals import parse_signal
-from slurmk.commands.call import VERSION_TEXT, Call, Controller, Output
+from slurmk.commands.call import VERSION_TEXT, Call, Controller, Output, Unreadable
 from slurmk.commands.command_help import help_text
 from slurmk.commands.job_text import raw_array_id
 from slurmk.core.effects import Accepted, Refused
@@ -32,12 +32,12 @@ OPTIONS: tuple[Option, ...] = (
     Option(("admin-comment",), argument=_VALUE),
     Option(("batch",), "b"),
     Option(("clusters", "cluster"), "M", _VALUE, note="this cluster's name"),
-    Option(("cron",), "c", status=Status.ACCEPTED, note="there are no scrontab jobs"),
-    Option(("ctld",), status=Status.ACCEPTED, note="requests always go to the controller"),
+    Option(("cron",), "c"),
+    Option(("ctld",)),
     Option(("full",), "f"),
     Option(("help",)),
     Option(("hurry",), "H"),
-    Option(("interactive",), "i", status=Status.REFUSED, note="the controller cannot ask at a terminal"),
+    Option(("interactive",), "i"),
     Option(("me",)),
     Option(("name", "jobname"), "n", _VALUE),
     Option(("nodelist",), "w", _VALUE),
@@ -60,8 +60,11 @@ HELP: Mapping[str, str] = {
     "admin-comment": "note this as AdminComment of what is cancelled",
     "batch": "signal the batch script's shell only",
     "clusters": "the cluster to ask",
+    "cron": "confirm that a job of scrontab is meant",
+    "ctld": "leave the choice of jobs to the controller, as always: ask for nothing",
     "full": "signal the batch script with its children, and all steps",
     "hurry": "skip staging out",
+    "interactive": "ask before each job or step",
     "me": "my jobs",
     "name": "jobs of this name",
     "nodelist": "jobs on these nodes",
@@ -81,18 +84,27 @@ Usage: scancel [-A account] [-b] [-f] [-H] [--me] [-n name] [-p partition] [-q q
 
 ENVIRONMENT: dict[str, str] = {
     "SCANCEL_ACCOUNT": "account",
-    "SCANCEL_BATCH": "batch",
-    "SCANCEL_FULL": "full",
+    "SCANCEL_CRON": "cron",
+    "SCANCEL_CTLD": "ctld",
     "SCANCEL_HURRY": "hurry",
-    "SCANCEL_INTERACTIVE": "interactive",
     "SCANCEL_NAME": "name",
     "SCANCEL_PARTITION": "partition",
     "SCANCEL_QOS": "qos",
     "SCANCEL_STATE": "state",
     "SCANCEL_USER": "user",
-    "SCANCEL_VERBOSE": "verbose",
     "SCANCEL_WCKEY": "wckey",
 }
+
+SWITCHES: dict[str, str] = {
+    "SCANCEL_BATCH": "batch",
+    "SCANCEL_FULL": "full",
+    "SCANCEL_INTERACTIVE": "interactive",
+    "SCANCEL_VERBOSE": "verbose",
+}
+"""Variables that are ``true`` or ``false``."""
+
+LONGEST_ANSWER = 128
+"""Bytes of an answer to ``--interactive``."""
 
 _FILTERS: tuple[tuple[str, str], ...] = (
     ("account", "account"),
@@ -140,7 +152,12 @@ class Request:
     def plain(self) -> bool:
         """True when nothing but ids was given, so that no job need be looked up."""
         steps = any(selection.step_id is not None for selection in self.selections)
-        return not (self.filtered or steps or self.signal is not None or self.flags & KillFlag.BATCH)
+        return not (self.filtered or steps or self.signal is not None or self.flags & KillFlag.BATCH or self.interactive)
+
+    @property
+    def interactive(self) -> bool:
+        """Whether to ask; ``--ctld`` leaves no choice to ask about."""
+        return "interactive" in self.options and "ctld" not in self.options
 
 
 async def run(call: Call, controller: Controller, output: Output) -> int:
@@ -158,7 +175,7 @@ async def run(call: Call, controller: Controller, output: Output) -> int:
             output.write(USAGE if option.name == "usage" else VERSION_TEXT + "\n")
             return 0
     try:
-        request = read_request(call, controller, given, operands)
+        request = read_request(call, controller, given, operands, output)
     except Failure as failure:
         output.error(f"{failure}\n")
         return 1
@@ -170,9 +187,22 @@ async def run(call: Call, controller: Controller, output: Output) -> int:
 # ---------------------------------------------------------------------------------------------- what is asked for
 
 
-def read_request(call: Call, controller: Controller, given: Sequence[Given], operands: Sequence[str]) -> Request:
+def read_request(
+    call: Call, controller: Controller, given: Sequence[Given], operands: Sequence[str], output: Output
+) -> Request:
     """Options over environment. Raises Failure with Slurm's message."""
     options = {name: call.environment[variable] for variable, name in ENVIRONMENT.items() if variable in call.environment}
+    for variable, name in SWITCHES.items():
+        value = call.environment.get(variable)
+        if value is None or value.lower() == "false":
+            continue
+        if value.lower() == "true":
+            options[name] = ""
+        else:
+            output.error(f"scancel: error: Unrecognized {variable} value: {value}\n")
+    state = options.get("state")
+    if state is not None and state.lower() not in _STATES:
+        raise Failure(f"Unrecognized SCANCEL_STATE value: {state}\nValid job states are PENDING, RUNNING, and SUSPENDED")
     options.update({option.name: option.value or "" for option in given})
     _refuse(options, controller)
     ids = tuple(word for operand in operands for word in _split(operand))
@@ -194,8 +224,6 @@ def read_request(call: Call, controller: Controller, given: Sequence[Given], ope
 
 
 def _refuse(options: Mapping[str, str], controller: Controller) -> None:
-    if "interactive" in options:
-        raise Failure("scancel: error: --interactive is not supported: name the jobs, or choose them by other options")
     if "sibling" in options:
         raise Failure("scancel: error: --sibling: Not a valid federated job")
     cluster = options.get("clusters")
@@ -340,7 +368,31 @@ async def _cancel_matching(call: Call, controller: Controller, output: Output, r
             named = "".join(f"{label}={request.options[name]} " for name, label in _FILTERS if name in request.options)
             output.error(f"scancel: error: No active jobs match ALL job filters, including: {named}\n")
         return code
-    return await _send(call, controller, output, request, targets) or code
+    if request.interactive:
+        targets = [target for target in targets if await _confirmed(output, target)]
+    return await _send(call, controller, output, request, targets) or code if targets else code
+
+
+async def _confirmed(output: Output, target: Target) -> bool:
+    """Ask, again and again until the answer begins with y or n; no answer at all is none."""
+    kind = "step_id" if target.selection.step_id is not None else "job_id"
+    name = str(target.job.job_id) if kind == "job_id" and target.job.het_job_id else target.name
+    while True:
+        output.write(f"Cancel {kind}={name} name={target.job.name} partition={target.job.partition} [y/n]? ")
+        answer = (await read_line(output)).lower()
+        if answer[:1] in (b"y", b"n", b""):
+            return answer.startswith(b"y")
+
+
+async def read_line(output: Output) -> bytes:
+    """The next line of the caller's standard input, with its end; nothing where there is no more."""
+    line = b""
+    try:
+        while len(line) < LONGEST_ANSWER and not line.endswith(b"\n") and (byte := await output.read_input(1)):
+            line += byte
+    except Unreadable:
+        return b""
+    return line
 
 
 def _covers(selection: JobSelection, job: Job) -> bool:

@@ -513,6 +513,7 @@ class CommandOutput:
             self._connection.send(wire.encode(self._kind, data[start : start + 8 * PIECE]))
 
 
+LONGEST_TERMINAL = 4096
 LONGEST_LIMITS = 512
 """Characters of a caller's limits that are taken."""
 
@@ -614,6 +615,7 @@ def _call_of(command: str, frames: Mapping[int, bytes], caller: Caller, peer: Pe
         process_id=peer.process_id,
         columns=_number(facts["columns"], 10) or None if "columns" in facts else None,
         terminals=facts.get("tty", ""),
+        terminal=facts.get("terminal", "")[:LONGEST_TERMINAL],
         limits=facts.get("limits", "")[:LONGEST_LIMITS],
         raw_environment=frames[wire.ENVIRONMENT],
         remote=remote,

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from sides import Case
 
-WAITING = ("sbatch -b now+1hour -J waits -a 1,3,5-9:2 -t 5 --wrap 'sleep 300'", "sbatch -b now+1hour -J alone --wrap 'sleep 300'")
+WAITING = (
+    "sbatch -b now+1hour -J waits -a 1,3,5-9:2 -t 5 --wrap 'sleep 300'",
+    "sbatch -b now+1hour -J alone --wrap 'sleep 300'",
+)
 SOME_OVER = ("sbatch -J some -a 1-4 -t 5 --wrap '[ $SLURM_ARRAY_TASK_ID = 4 ] || sleep 300'",)
 ONE_IS_OVER = '[ "$(squeue -h -j {0} -t R -o %t | wc -l)" = 3 ] && [ -z "$(squeue -h -j {0}_4 -t PD,R,CG)" ]'
 

@@ -59,6 +59,7 @@ def asker(call: Call, controller: Controller) -> Asker:
         group_name(call.group_id),
         (call.command, *call.arguments),
         site.cluster_name,
+        call.terminal,
         accounting="" if accounting.lower() in ("(null)", "none", "accounting_storage/none") else accounting,
     )
 

@@ -181,6 +181,41 @@ def test_becomes_another_program(shims: Path, tmp_path: Path, peer: Callable[...
     assert (done.returncode, done.stdout) == (5, b"x=\xff\n")
 
 
+def test_a_signal_that_crosses_the_answer_waits_for_the_program(shims: Path, tmp_path: Path, peer: Callable[..., Peer]) -> None:
+    """The controller has answered when it hears of the signal: what salloc becomes gets it."""
+    pending = b"import signal; print(*map(int, signal.sigpending()))"
+    answer = wire.pack_strings([b"4", os.fsencode(sys.executable), b"-I", b"-c", pending, b"A=b"])
+
+    def behave(connection: socket.socket, frames: dict[int, bytes]) -> None:
+        facts = dict(entry.split(b"=", 1) for entry in wire.unpack_strings(frames[wire.FACTS]))
+        connection.sendall(wire.encode(wire.WELCOME))
+        time.sleep(0.3)  # it sets its handlers after the request is complete
+        os.kill(int(facts[b"pid"]), signal.SIGTERM)
+        assert receive(connection) == (wire.SIGNALLED, b"15")
+        connection.sendall(wire.encode(wire.EXECUTE, answer))
+
+    peer(behave=behave)
+    done = run(shims, tmp_path, "salloc")
+    assert (done.returncode, done.stdout) == (0, b"15\n")
+
+
+def test_reads_a_line_byte_by_byte(shims: Path, tmp_path: Path, peer: Callable[..., Peer]) -> None:
+    got = b""
+
+    def behave(connection: socket.socket, frames: dict[int, bytes]) -> None:
+        nonlocal got
+        for _ in range(5):
+            connection.sendall(wire.encode(wire.READ_INPUT, b"1"))
+            kind, content = receive(connection)
+            assert kind == wire.CONTENT
+            got += content + b"."
+        connection.sendall(ended(0))
+
+    peer(behave=behave)
+    assert run(shims, tmp_path, "scancel", stdin=None, input=b"y\nno").returncode == 0
+    assert got == b"y.\n.n.o.."
+
+
 def test_says_when_it_cannot_become_it(shims: Path, tmp_path: Path, peer: Callable[..., Peer]) -> None:
     peer(wire.encode(wire.EXECUTE, wire.pack_strings([b"1", b"/nonexistent"])))
     done = run(shims, tmp_path, "srun")

@@ -207,7 +207,8 @@ class FakeOutput:
         raise Unreadable(2, os.strerror(2))
 
     async def read_input(self, limit: int) -> bytes:
-        return self.input
+        taken, self.input = self.input[:limit], self.input[limit:]
+        return taken
 
     async def signalled(self) -> int:
         await asyncio.Event().wait()

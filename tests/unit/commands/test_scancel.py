@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from command_fakes import ALICE, ROOT, FakeController, run_command
 
@@ -193,10 +195,69 @@ def test_a_users_filter_never_reaches_others_jobs(controller: FakeController) ->
     assert controller.machine.jobs[1].pending
 
 
-@pytest.mark.parametrize("words", [["--signal", ""], ["-i", "1"], ["--sibling=x", "1"], ["-t", "PENDING", "1x"]])
+@pytest.mark.parametrize("words", [["--signal", ""], ["--sibling=x", "1"], ["-t", "PENDING", "1x"]])
 def test_nothing_happens_when_a_word_is_wrong(controller: FakeController, words: list[str]) -> None:
     controller.submit(hold=True)
     said = run_command(controller, "scancel", *words)
     assert said.code == 1
     assert said.err
     assert controller.machine.jobs[1].pending
+
+
+# ------------------------------------------------------------------------------------------------- --interactive
+
+
+def said(controller: FakeController, *words: str, **how: Any) -> tuple[int, str, str]:
+    answer = run_command(controller, "scancel", *words, **how)
+    return answer.code, answer.out, answer.err
+
+
+ASKED = "Cancel job_id={} name=nm partition=debug [y/n]? "
+
+
+@pytest.mark.parametrize(
+    ("typed", "asked", "cancelled"),
+    [
+        (b"y\nn\n", 2, [1]),
+        (b"n\nYup\n", 2, [2]),
+        (b"x\n\nyes\nn\n", 4, [1]),
+        (b"n", 2, []),
+        (b"", 2, []),
+        (b"z" * 1000, 10, []),
+    ],
+)
+def test_asking(controller: FakeController, typed: bytes, asked: int, cancelled: list[int]) -> None:
+    for _ in range(2):
+        controller.submit(ROOT, name="nm", hold=True)
+    code, out, err = said(controller, "-i", "1", "2", stdin=typed)
+    assert (code, err, out.count("[y/n]? ")) == (0, "", asked)
+    assert out.startswith(ASKED.format(1))
+    assert [job.job_id for job in controller.machine.jobs.values() if job.state is JobState.CANCELLED] == cancelled
+
+
+def test_what_is_asked_about_arrays_het_jobs_and_steps(controller: FakeController) -> None:
+    controller.submit(ROOT, name="nm", array="1-3", hold=True)
+    assert said(controller, "-i", "1", stdin=b"n\n")[1] == ASKED.format("1_[1-3]")
+    assert said(controller, "-i", "1_2", stdin=b"n\n")[1] == ASKED.format("1_2")
+
+
+def test_without_a_choice_nothing_is_asked(controller: FakeController) -> None:
+    controller.submit(ROOT, name="nm", hold=True)
+    assert said(controller, "-i", "--ctld", "1") == (0, "", "")
+    assert controller.machine.jobs[1].state is JobState.CANCELLED
+
+
+@pytest.mark.parametrize("variable", ["SCANCEL_INTERACTIVE", "SCANCEL_BATCH", "SCANCEL_FULL", "SCANCEL_VERBOSE"])
+def test_switches_in_the_environment(controller: FakeController, variable: str) -> None:
+    told = said(controller, "-n", "nosuch", environment={variable: "yes"})
+    assert told == (0, "", f"scancel: error: Unrecognized {variable} value: yes\n")
+    assert said(controller, "-n", "nosuch", environment={variable: "False"}) == (0, "", "")
+
+
+def test_asking_by_the_environment(controller: FakeController) -> None:
+    controller.submit(ROOT, name="nm", hold=True)
+    asked = said(controller, "1", environment={"SCANCEL_INTERACTIVE": "TRUE"}, stdin=b"n\n")
+    assert asked == (0, ASKED.format(1), "")
+    unknown = said(controller, "1", environment={"SCANCEL_STATE": "zz"})
+    text = "Unrecognized SCANCEL_STATE value: zz\nValid job states are PENDING, RUNNING, and SUSPENDED\n"
+    assert unknown == (1, "", text)
