@@ -90,11 +90,16 @@ def find_jobs(connection: Connection, query: JobQuery) -> list[JobRecord]:
     )
     jobs = [JobRow(*row) for row in connection.execute(statement).all()]
     if query.nodes:
-        jobs = [job for job in jobs if not query.nodes.isdisjoint(_names(job.node_list))]
+        jobs = [job for job in jobs if _on(query, job)]
     if not query.duplicates:
         jobs = _latest(jobs)
     steps = _steps(connection, [job.db_index for job in jobs]) if query.with_steps else {}
-    return [JobRecord(job, tuple(steps.get(job.db_index, ()))) for job in jobs]
+    return [JobRecord(job, tuple(step for step in steps.get(job.db_index, ()) if _on(query, step))) for job in jobs]
+
+
+def _on(query: JobQuery, row: JobRow | StepRow) -> bool:
+    """Whether a job or step had one of the nodes asked for."""
+    return not query.nodes or not query.nodes.isdisjoint(_names(row.node_list))
 
 
 def _latest(jobs: Sequence[JobRow]) -> list[JobRow]:

@@ -205,6 +205,17 @@ def test_the_reason_it_last_waited_for_stays(store: Store, url: str) -> None:
     assert store.jobs(JobQuery())[0].job.reason == "Resources"
 
 
+def test_nodes_choose_jobs_and_their_steps(store: Store) -> None:
+    store.site = Site("c", (Node("n1", cpus=8), Node("n2", cpus=8)), (Partition("debug", ("n1", "n2")),))
+    store.commit([SaveJob(running(1, request=JobRequest(tasks=2, minimum_nodes=2)))])
+    steps = [Step(1, number, "x", JobState.COMPLETED, 2000, 2003, nodes) for number, nodes in enumerate([("n1",), ("n2",)])]
+    store.commit([SaveStep(step, 0) for step in steps])
+    for nodes, numbers in ((("n2",), [1]), (("n1", "n2"), [0, 1]), ((), [0, 1])):
+        (record,) = store.jobs(JobQuery(nodes=frozenset(nodes)))
+        assert [step.step_id for step in record.steps] == numbers
+    assert not store.jobs(JobQuery(nodes=frozenset(("n3",))))
+
+
 def test_what_is_recorded_of_a_job(store: Store) -> None:
     store.site = Site("c", (Node("n1", cpus=8), Node("n2", cpus=8)), (Partition("debug", ("n1", "n2")),))
     store.commit(
