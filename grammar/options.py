@@ -34,6 +34,7 @@ SETTINGS = frozenset(
     gpus_per_task label unbuffered kill_on_bad_exit relative exact overlap multi_prog job_id step_wait pty
     disable_status quit_on_interrupt preserve_environment het_group mpi prolog epilog task_prolog task_epilog
     immediate no_allocate no_gres whole interactive kill_command no_shell bell asynchronous ignored ignore_signals
+    bcast bcast_exclude compress send_libraries
     """.split()  # noqa: SIM905
 )
 """Fields that are not of JobRequest."""
@@ -267,7 +268,7 @@ def _one_of(**words: object) -> Value:
     return read
 
 
-EXCLUSIVE_WORDS = {"user": "user", "mcs": "mcs", "topo": "topo"}
+EXCLUSIVE_WORDS = {"user": "user", "mcs": "mcs", "topo": "topo", "exclusive": "none"}
 _LEVELS = frozenset(("*", "block", "cyclic", "fcyclic", ""))
 _PACKING = frozenset(("pack", "nopack"))
 
@@ -445,10 +446,10 @@ def _accelerators(text: str, reading: Reading) -> str:
     return text
 
 
-def _yes_or_no(text: str, reading: Reading) -> str:
+def _yes_or_no(text: str, reading: Reading) -> bool:
     if text.lower() not in ("yes", "no", "y", "n"):
         raise reading.invalid()
-    return text
+    return text.lower().startswith("y")
 
 
 def _tree_width(text: str, reading: Reading) -> int:
@@ -954,25 +955,18 @@ SUBMISSION: tuple[SubmissionOption, ...] = (
         "accel-bind", _REQUIRED, "ignored", _accelerators, commands=_RUN, hidden=True, accepted="tasks are not bound to devices"
     ),
     _row("async", _NONE, "asynchronous", commands=_RUN, refused="steps that outlive their srun are not made yet"),
+    _row("bcast", _OPTIONAL, "bcast", _text, commands=_RUN, variables="SLURM_BCAST", alone=""),
+    _row("bcast-exclude", _REQUIRED, "bcast_exclude", _text, commands=_RUN, variables="SLURM_BCAST_EXCLUDE"),
     _row(
-        "bcast",
+        "compress",
         _OPTIONAL,
-        "ignored",
+        "compress",
         _text,
         commands=_RUN,
-        variables="SLURM_BCAST",
-        refused="the program is not copied to the nodes",
+        variables="SLURM_COMPRESS",
+        alone="lz4",
+        note="programs are compressed with zlib, which every Python has, whatever is named",
     ),
-    _row(
-        "bcast-exclude",
-        _REQUIRED,
-        "ignored",
-        _text,
-        commands=_RUN,
-        variables="SLURM_BCAST_EXCLUDE",
-        accepted="there is no --bcast",
-    ),
-    _row("compress", _OPTIONAL, "ignored", _text, commands=_RUN, variables="SLURM_COMPRESS", accepted="there is no --bcast"),
     _row(
         "cpu-bind cpu_bind",
         _REQUIRED,
@@ -1005,15 +999,7 @@ SUBMISSION: tuple[SubmissionOption, ...] = (
     _row("pty", _OPTIONAL, "pty", _descriptor, commands=_RUN, alone=0),
     _row("quit-on-interrupt", _NONE, "quit_on_interrupt", commands=_RUN),
     _row("relative -r", _REQUIRED, "relative", _number(0), commands=_RUN),
-    _row(
-        "send-libs",
-        _OPTIONAL,
-        "ignored",
-        _yes_or_no,
-        commands=_RUN,
-        variables="SLURM_SEND_LIBS",
-        accepted="there is no --bcast",
-    ),
+    _row("send-libs", _OPTIONAL, "send_libraries", _yes_or_no, commands=_RUN, variables="SLURM_SEND_LIBS"),
     _row("slurmd-debug", _REQUIRED, "ignored", _text, commands=_RUN, variables="SLURMD_DEBUG", accepted="there is no slurmd"),
     _row("task-epilog", _REQUIRED, "task_epilog", _text, commands=_RUN, variables="SLURM_TASK_EPILOG"),
     _row("task-prolog", _REQUIRED, "task_prolog", _text, commands=_RUN, variables="SLURM_TASK_PROLOG"),

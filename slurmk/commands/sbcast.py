@@ -12,25 +12,27 @@ from collections.abc import Mapping, Sequence
 
 from grammar.arguments import Argument, Given, Option, Status
 from grammar.hostlist import compress
+from slurmk.commands.broadcast import compressed, excluded, parameters
 from slurmk.commands.call import Call, Controller, Failure, Output, Unreadable
 from slurmk.commands.frame import HELP, USAGE, VERSION, early_answer, read_options
 from slurmk.commands.srun import local_part
 from slurmk.core.errors import Errno, SlurmError
 from slurmk.core.selection import parse
 from slurmk.model.job import Job
+from slurmk.model.site import Site
 
 _VALUE, _MAYBE = Argument.REQUIRED, Argument.OPTIONAL
 
 BLOCK = 8 * 1024 * 1024
 
 OPTIONS: tuple[Option, ...] = (
-    Option(("compress",), "C", _MAYBE, status=Status.ACCEPTED, note="files are sent as they are"),
-    Option(("exclude",), argument=_VALUE, status=Status.ACCEPTED, note="there is no --send-libs"),
+    Option(("compress",), "C", _MAYBE, note="files are compressed with zlib, which every Python has, whatever is named"),
+    Option(("exclude",), argument=_VALUE),
     Option(("force",), "f"),
     HELP,
     Option(("jobid",), "j", _VALUE),
     Option(("preserve",), "p"),
-    Option(("send-libs",), argument=_MAYBE, status=Status.ACCEPTED, note="shared libraries are not copied along"),
+    Option(("send-libs",), argument=_MAYBE),
     Option(("size",), "s", _VALUE),
     Option(("timeout",), "t", _VALUE),
     Option(("treewidth", "fanout"), "F", _VALUE, status=Status.ACCEPTED, note="messages do not fan out"),
@@ -40,17 +42,23 @@ OPTIONS: tuple[Option, ...] = (
 )
 
 HELP_TEXTS: Mapping[str, str] = {
+    "compress": "send it compressed",
+    "exclude": "folders whose libraries are not sent",
     "force": "replace a file that is there",
     "jobid": "the job, when not called in one",
     "preserve": "keep the file's times",
+    "send-libs": "send the libraries that the program needs, too",
     "size": "bytes that are sent at once",
     "timeout": "seconds for which an answer is waited for",
 }
 
 USAGE_TEXT = "[--exclude] [-CfFjpvV] [--send-libs] SOURCE DEST"
 VARIABLES: Mapping[str, str] = {
+    "SBCAST_COMPRESS": "compress",
+    "SBCAST_EXCLUDE": "exclude",
     "SBCAST_FORCE": "force",
     "SBCAST_PRESERVE": "preserve",
+    "SBCAST_SEND_LIBS": "send-libs",
     "SBCAST_SIZE": "size",
     "SBCAST_TIMEOUT": "timeout",
 }
@@ -84,7 +92,16 @@ async def _run(call: Call, controller: Controller, output: Output) -> int:
     if job.allocation is None:
         raise Failure(f"sbcast: error: Failed to load JobId={job.job_id}: '{SlurmError(Errno.JOB_PENDING)}'\n")
     nodes = compress(job.allocation.nodes)
+    site = controller.machine.site
+
+    def tell(text: str) -> None:
+        output.error(f"sbcast: {text}\n")
+
+    libraries = _libraries(values, site)
     settings = {
+        "compress": compressed(site, values.get("compress"), tell),
+        "libraries": libraries,
+        "exclude": excluded(site, values.get("exclude"), tell) if libraries else [],
         "source": operands[0],
         "destination": operands[1],
         "block_size": block,
@@ -102,6 +119,14 @@ async def _run(call: Call, controller: Controller, output: Output) -> int:
     environment |= {name: access[name] for name in ("SLURMK_STEP_MANAGER", "SLURMK_JOB_SECRET") if name in access}
     output.execute([*program, "sbcast", json.dumps(settings)], environment)
     return 0
+
+
+def _libraries(values: Mapping[str, str], site: Site) -> bool:
+    """Whether --send-libs is wanted. Raises Failure."""
+    said = values.get("send-libs", parameters(site).get("send_libs", "no")).lower()
+    if said not in ("", "yes", "y", "no", "n"):
+        raise Failure("sbcast: error: Invalid --send-libs specification\n")
+    return not said.startswith("n")
 
 
 def _values(call: Call, given: Sequence[Given]) -> dict[str, str]:

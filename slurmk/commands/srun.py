@@ -19,6 +19,7 @@ from grammar.bindings import cpu_binding_type
 from grammar.errors import GrammarError
 from grammar.hostlist import compress, expand
 from grammar.options import OptionError
+from slurmk.commands.broadcast import of_program
 from slurmk.commands.call import VERSION_TEXT, Call, Controller, Output, Unreadable
 from slurmk.commands.option_help import completions, help_text, usage_text
 from slurmk.commands.sbatch import as_bytes, exit_error, tell_outlook
@@ -163,6 +164,7 @@ def _step_in_job(
     checked = request_of(NAME, options, call)
     output.error("".join(f"{line}\n" for line in checked.warnings))
     step = _step(call, options, checked.request, operands, multi_prog, job, controller.machine.site)
+    step = _with_program(step, options, controller.machine.site, output)
     _check_step(step, job)
     if call.remote:
         _check_container(checked.request, job)
@@ -324,6 +326,18 @@ def _step(
     )
 
 
+def _with_program(step: StepRequest, options: Options, site: Site, output: Output) -> StepRequest:
+    """The step, whose program is sent to the nodes where --bcast is said."""
+    said = options.get("bcast")
+    if said is None or step.multi_prog is not None:
+        return step
+    names = ("compress", "send_libraries", "bcast_exclude")
+    told = of_program(site, said, {name: options.get(name) for name in names}, lambda text: output.error(f"{NAME}: {text}\n"))
+    if told.get("folder") == ".":
+        told["folder"] = step.cwd
+    return replace(step, bcast=told)
+
+
 _OF_SRUN = {"prolog": "SrunProlog", "epilog": "SrunEpilog"}
 """Programs that srun itself runs, and the keys of slurm.conf that name them where no option does."""
 
@@ -385,7 +399,8 @@ async def _alone(
 ) -> int:
     """Make an allocation, wait for it, then run the step in it. Cancelled when the caller goes away before."""
     quiet = bool(options.get("quiet"))
-    check_cluster(NAME, options, controller.machine.site.cluster_name)
+    unknown = check_cluster(NAME, options, controller.machine.site.cluster_name)
+    output.error("".join(f"{NAME}: error: {line}\n" for line in unknown))
     check_gres_help(options, controller.machine.site)
     options.values.setdefault("name", os.path.basename(operands[0]))
     checked = request_of(NAME, options, call)
@@ -394,7 +409,8 @@ async def _alone(
     submission = _submission(call, options, checked.request, operands)
     event = Submit(controller.now(), call.caller, (submission,))
     if options.get("test_only"):
-        return await tell_outlook(NAME, controller, output, event, call.environment, quiet=False)
+        named = bool(options.get("clusters"))
+        return await tell_outlook(NAME, controller, output, event, call.environment, quiet=False, named=named)
     job_id = await _submit(call, controller, output, event, options, checked.request, quiet=quiet)
     if job_id is None:
         return exit_error(call.environment)
@@ -413,6 +429,7 @@ async def _alone(
     step = replace(
         _step(call, options, checked.request, operands, multi_prog, job, controller.machine.site), owns_allocation=True
     )
+    step = _with_program(step, options, controller.machine.site, output)
     _execute(call, controller, output, step, job, options)
     return 0
 

@@ -86,6 +86,7 @@ class StepRequest:
     signal: int | None = None  # number, sent before the time limit
     signal_delay: int | None = None  # seconds before the time limit
     signal_flags: str = ""  # "R" also while an overlapping reservation counts
+    bcast: Mapping[str, object] | None = None  # the program is sent to the nodes: path or folder, compress, libraries, exclude
     prolog: str | None = None  # programs that srun itself runs before and after
     epilog: str | None = None
     task_prolog: str | None = None

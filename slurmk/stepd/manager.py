@@ -89,7 +89,8 @@ class KeeperLink:
 class Step:
     """One step that was created."""
 
-    def __init__(self, number: int, request: Mapping[str, Any], made: layout.Layout, nodes: List[str]) -> None:
+    def __init__(self, job: int, number: int, request: Mapping[str, Any], made: layout.Layout, nodes: List[str]) -> None:
+        self.job = job
         self.number = number
         self.request = request
         self.layout = made
@@ -110,8 +111,8 @@ class Step:
         self.attached: Set[asyncio.StreamWriter] = set()  # sattachs
         self.kept: Deque[bytes] = collections.deque()  # frames of output for sattachs that come later
         self._kept_size = 0
-        self.go = asyncio.Event()  # srun has run its prolog
-        if not request.get("prolog"):
+        self.go = asyncio.Event()  # srun has sent the program and run its prolog
+        if not (request.get("prolog") or request.get("bcast")):
             self.go.set()
 
     def show(self, frame: bytes, *, keep: bool = True) -> None:
@@ -315,14 +316,14 @@ class StepManager:
             message = await messages.read_message(reader)
             if message.get("kind") != "write":
                 return
-            faults = await self._write_everywhere(dict(message, what="write"))
+            faults = await self._write_everywhere(questions.of_file(message))
             writer.write(messages.pack({"kind": "written", "faults": faults}))
             await writer.drain()
 
     async def _write_everywhere(self, question: Message) -> List[Any]:
         """[node, text, errno] of every node that could not write. Pretended nodes have one file system among them."""
         answers = {self.node.name: questions.answer(self.node, question)}
-        if not self.job.get("place"):
+        if question.get("by_node") or not self.job.get("place"):
             others = [share["node"] for share in self.job["nodes"] if share["node"] != self.node.name]
             found = await asyncio.gather(*(self._write_on(name, question) for name in others))
             answers.update(zip(others, found))
@@ -410,7 +411,7 @@ class StepManager:
         made = layout.lay_out(self.job, request, self.holdings, self._first)
         interactive = bool(request.get("interactive")) and INTERACTIVE_STEP not in self.steps
         number = INTERACTIVE_STEP if interactive else self._next
-        step = Step(number, request, made, [self.job["nodes"][node]["node"] for node in made.job_nodes])
+        step = Step(self.job["job"], number, request, made, [self.job["nodes"][node]["node"] for node in made.job_nodes])
         self._next += 0 if interactive else 1
         self._first = (made.job_nodes[-1] + 1) % len(self.holdings)
         layout.hold(made, self.holdings)

@@ -473,7 +473,7 @@ class Node:
             while True:
                 message = await messages.read_message(reader)
                 if message.get("kind") == "write":
-                    answer = questions.answer(self, dict(message, what="write"))
+                    answer = questions.answer(self, questions.of_file(message))
                     writer.write(messages.pack(dict(answer, kind="written", id=message["id"])))
                 elif message.get("kind") == "keeper" and not self.terminating:
                     order = dict(message["specification"], manager=address, secret=self.place["secret"])

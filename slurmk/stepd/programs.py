@@ -57,7 +57,7 @@ def tasks_of(job: Mapping[str, Any], step: Step, opening: Mapping[str, Any], mem
                 "groups": job["groups"],
                 "directory": request.get("cwd") or job["directory"],
                 "umask": request.get("umask", 0o022),
-                "environment": environment.step_environment(job, seen, index),
+                "environment": _with_libraries(step, name, environment.step_environment(job, seen, index)),
                 "pty": opening.get("pty"),
                 "memory_limit": memory[index] * 1048576 if job.get("constrain_memory") else 0,
                 "limits": opening.get("limits"),
@@ -67,7 +67,7 @@ def tasks_of(job: Mapping[str, Any], step: Step, opening: Mapping[str, Any], mem
                     {
                         "rank": rank,
                         "local": local,
-                        "argv": programs[rank],
+                        "argv": _sent(step, name, programs[rank]),
                         "environment": environment.task_variables(rank, local, made.gres[index], gpus),
                         **_files(job, step, opening, index, rank),
                     }
@@ -76,6 +76,30 @@ def tasks_of(job: Mapping[str, Any], step: Step, opening: Mapping[str, Any], mem
             }
         )
     return specifications
+
+
+def _sent(step: Step, node: str, argv: List[str]) -> List[str]:
+    """The program where --bcast has put it on a node."""
+    return [sent_to(step, node), *argv[1:]] if step.request.get("bcast") else argv
+
+
+def sent_to(step: Step, node: str) -> str:
+    sent = step.request["bcast"]
+    folder = sent.get("folder")
+    return str(sent["path"]) if folder is None else bcast_name(folder, step.job, step.name) + "_" + node
+
+
+def bcast_name(folder: str, job: int, step: str) -> str:
+    """The name of a program that was sent without one; the node's name follows."""
+    return "%s/slurm_bcast_%d.%s" % (folder.rstrip("/"), job, step)
+
+
+def _with_libraries(step: Step, node: str, variables: Dict[str, str]) -> Dict[str, str]:
+    if (step.request.get("bcast") or {}).get("libraries"):
+        own = sent_to(step, node) + "_libs"
+        others = variables.get("LD_LIBRARY_PATH")
+        variables["LD_LIBRARY_PATH"] = own + ":" + others if others else own
+    return variables
 
 
 def _hooks(job: Mapping[str, Any], request: Mapping[str, Any]) -> Message:

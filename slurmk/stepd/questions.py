@@ -26,7 +26,7 @@ LONGEST_NOTICE = 4096
 
 def answer(node: Node, question: Mapping[str, Any]) -> Answer:
     """The answer to one question."""
-    asked = {"processes": _processes, "write": _write, "notify": _notify}.get(str(question.get("what")))
+    asked = {"processes": _processes, "write": _write, "folder": _folder, "notify": _notify}.get(str(question.get("what")))
     if asked is None:
         return {"error": "this is not known here"}
     try:
@@ -35,6 +35,11 @@ def answer(node: Node, question: Mapping[str, Any]) -> Answer:
         return {"error": error.strerror or "I/O error", "errno": error.errno}
     except (KeyError, TypeError, ValueError):
         return {"error": "the question is not understood"}
+
+
+def of_file(message: Mapping[str, Any]) -> Answer:
+    """What sbcast asks in a message: to write, or to make a folder, and nothing else."""
+    return dict(message, what="folder" if message.get("what") == "folder" else "write")
 
 
 def _processes(node: Node, question: Mapping[str, Any]) -> Answer:
@@ -81,13 +86,47 @@ def _notify(node: Node, question: Mapping[str, Any]) -> Answer:
     return {}
 
 
+LARGEST_PIECE = 8 * 1024 * 1024
+"""Bytes of a file that are written at once."""
+
+
+def _decompressed(data: bytes) -> bytes:
+    import zlib
+
+    unpacker = zlib.decompressobj()
+    found = unpacker.decompress(data, LARGEST_PIECE)
+    if unpacker.unconsumed_tail:
+        raise ValueError("a piece is too large")
+    return found
+
+
+def _path(node: Node, question: Mapping[str, Any]) -> str:
+    """Where the file is on this node: ``by_node`` when its name ends in the node's, ``in_folder`` its name below that."""
+    path = os.path.join(node.job["directory"], str(question["path"]))
+    if question.get("by_node"):
+        folder = str(question.get("in_folder") or "")
+        end = "_libs/" + folder if folder else "_libs" if question.get("what") == "folder" else ""
+        path = path[: len(path) - len(end)] + "_" + node.name + end
+    return path
+
+
+def _folder(node: Node, question: Mapping[str, Any]) -> Answer:
+    """A folder of the user's, which may be there already."""
+    job = node.job
+    with processes.Identity(job["uid"], job["gid"], job["groups"]).borrowed():
+        os.makedirs(_path(node, question), 0o700, exist_ok=True)
+    return {}
+
+
 def _write(node: Node, question: Mapping[str, Any]) -> Answer:
     """A piece of a file, written as the job's user: ``path``, ``offset``, ``data`` (base64), ``mode``, ``force``, and at the
     last piece ``times`` (access and modification, seconds) or None."""
     job = node.job
     data = base64.b64decode(question["data"], validate=True)
+    if question.get("compressed"):
+        data = _decompressed(data)
     offset = int(question["offset"])
-    path = os.path.join(job["directory"], str(question["path"]))
+    path = _path(node, question)
     flags = os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW
     if not offset:
         flags |= os.O_CREAT | (os.O_TRUNC if question.get("force") else os.O_EXCL)

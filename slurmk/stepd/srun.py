@@ -48,6 +48,14 @@ CAUGHT = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.S
 class Failure(Exception):
     """Ends srun with a message."""
 
+    word = "error"
+
+
+class Fatal(Failure):
+    """The same, by its other word."""
+
+    word = "fatal"
+
 
 class Sink:
     """Where one stream of the tasks goes: a file descriptor, with whole lines of each task, labelled or not."""
@@ -311,7 +319,11 @@ class Srun:
             self._output(*each)
         self.early.clear()
         self._resize()
+        if self.request.get("bcast") and not self._send_program():
+            return
         self._run_prolog()
+        if self.request.get("prolog") or self.request.get("bcast"):
+            self.channel.message({"kind": "go"})
 
     def _sink(self, name: str, stream: str, descriptor: int, width: int, buffered: bool) -> Sink:
         pattern = self.request.get(name)
@@ -517,6 +529,28 @@ class Srun:
 
     # ---------------------------------------------------------------- programs before and after
 
+    def _send_program(self) -> bool:
+        """--bcast: have the program on all nodes before the tasks start; when that fails, so does the step."""
+        from slurmk.stepd import programs, sbcast
+
+        sent = self.request["bcast"]
+        folder = sent.get("folder")
+        name = sent.get("path") or programs.bcast_name(folder, self.created["job"], self.created["step"])
+        settings = dict(sent, destination=name, force=True, by_node=folder is not None, say=say)
+        try:
+            connection = messages.dial(self.address, "srun", {"kind": "broadcast"}, self.secret)
+            code = sbcast.send_all(settings, connection)
+            connection.close()
+        except (OSError, KeyError, ValueError, wire.WireError) as error:
+            say("error: %s" % error)
+            code = 1
+        if code:
+            say("fatal: Failed to broadcast '%s'. Step launch aborted." % sent["source"])
+            self.failed = 1
+            self.ended = self.returned = True
+            self.channel.close()
+        return not code
+
     def _hook_environment(self, context: str) -> Dict[str, str]:
         found = dict(entry.partition("=")[::2] for entry in self.environment)
         found.update(self.created.get("variables") or {})
@@ -531,8 +565,8 @@ class Srun:
         from slurmk.stepd import hooks
 
         status = hooks.run_of_srun(program, self.request["argv"], self._hook_environment("prolog_srun"), say)
-        self.channel.message({"kind": "go"})
         if status:
+            self.channel.message({"kind": "go"})
             say("error: srun prolog failed rc = %d. Aborting step." % texts.exit_code(status))
             say("%s aborted before step completely launched." % self.name)
             self.failed = 1
@@ -587,6 +621,20 @@ def own_limits(names: str) -> Dict[str, Optional[int]]:
     return found
 
 
+def check_program(request: Message) -> None:
+    """Find the program here where it has to be here, for --bcast and SLURM_TEST_EXEC. Raises Fatal."""
+    sent = request.get("bcast")
+    if request.get("multi_prog") is not None or not (sent or "SLURM_TEST_EXEC" in os.environ):
+        return
+    from slurmk.stepd import tasks
+
+    found = os.path.join(request["cwd"], tasks.find(request["argv"][0], os.environ.get("PATH", os.defpath)))
+    if not (os.path.isfile(found) and os.access(found, os.X_OK)):
+        raise Fatal("Can not execute %s" % request["argv"][0])
+    if sent:
+        sent["source"] = found
+
+
 def requested(environment: Mapping[str, str]) -> Message:
     """The step request, put together from its pieces."""
     pieces = [environment.get("SLURMK_STEP", "")]
@@ -605,13 +653,14 @@ def main(arguments: List[str]) -> int:
     """Run the step that the environment describes."""
     try:
         request = requested(os.environ)
+        check_program(request)
         environment = own_environment() if request.get("environment") is None else list(request.pop("environment"))
         address = os.environ.get("SLURMK_STEP_MANAGER", "")
         if not address:
             raise Failure("Unable to create step for job %s: its step manager is not known" % request.get("job_id"))
         code = Srun(request, environment, address, os.environ.get("SLURMK_JOB_SECRET", "")).run()
     except Failure as failure:
-        say("error: %s" % failure)
+        say("%s: %s" % (failure.word, failure))
         code = 1
     sys.stdout.flush()
     return code

@@ -142,3 +142,23 @@ def test_verbose_srun_tells_of_allocation_tasks_and_their_ends(cluster: Cluster)
         rf"^srun: Received task exit notification for 1 task of StepId={job[1]}\.0 \(status=0x0300\)\.$", told, re.M
     )
     assert re.search(r"^srun: \S+: tasks? 0.*: Completed$", told, re.M), told
+
+
+def test_programs_are_sent_to_the_nodes_of_a_step(cluster: Cluster) -> None:
+    program = cluster.work / "sent.sh"
+    program.write_text("#!/bin/bash\necho $0 $LD_LIBRARY_PATH\n")
+    program.chmod(0o755)
+    there = cluster.work / "there"
+    assert cluster.ok(f"srun --bcast={there} --compress ./sent.sh").split() == [str(there)]
+    assert there.read_bytes() == program.read_bytes()
+    lines = cluster.ok("srun -p cpu -N2 -n2 --bcast --send-libs ./sent.sh | sort").splitlines()
+    for line, node in zip(lines, ("n5", "n6"), strict=True):
+        sent, libraries = line.split()
+        assert sent.startswith(f"{cluster.work}/slurm_bcast_")
+        assert sent.endswith(f".0_{node}")
+        assert libraries == f"{sent}_libs"
+    failed = cluster.run("srun --bcast=/proc/none/x true")
+    assert failed.returncode == 1
+    assert "REQUEST_FILE_BCAST(" in failed.stderr
+    assert failed.stderr.endswith("Step launch aborted.\n")
+    assert cluster.run("srun --bcast no-such-program").stderr == "srun: fatal: Can not execute no-such-program\n"
