@@ -138,7 +138,7 @@ class Line:
         return f".{STEP_NAMES.get(self.step.step_id, self.step.step_id)}" if self.step else ""
 
     def name(self) -> str:
-        return self.step.step_name if self.step else self.job.job_name
+        return self.step.step_name if self.step else self.job.job_name or "allocation"
 
     def db_index(self) -> str:
         return str(parse_sluid(self.job.sluid) or self.job.db_index)

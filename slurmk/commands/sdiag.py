@@ -7,11 +7,12 @@ whole plans under "Backfilling". Lines of machinery that slurmk has not are 0.
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 
 from grammar.arguments import Argument, Option, Status
 from slurmk.commands.call import Call, Controller, Failure, Output
+from slurmk.commands.documents import printing as documents
+from slurmk.commands.documents.statistics import STATISTICS, StatisticsView, job_states
 from slurmk.commands.frame import CLUSTER, HELP, USAGE, VERSION, check_cluster, early_answer, read_options
 from slurmk.commands.statistics import REQUESTS, Counted, Cycles, Statistics
 from slurmk.core.errors import Errno, SlurmError
@@ -21,7 +22,7 @@ OPTIONS: tuple[Option, ...] = (
     Option(("all",), "a"),
     CLUSTER,
     HELP,
-    Option(("json",), argument=Argument.OPTIONAL, status=Status.REFUSED, note="not yet"),
+    Option(("json",), argument=Argument.OPTIONAL),
     Option(("no-trunc",), status=Status.ACCEPTED, note="no line is cut"),
     Option(("reset",), "r"),
     Option(("sort-by-id",), "i"),
@@ -29,15 +30,17 @@ OPTIONS: tuple[Option, ...] = (
     Option(("sort-by-time2",), "T"),
     USAGE,
     VERSION,
-    Option(("yaml",), argument=Argument.OPTIONAL, status=Status.REFUSED, note="not yet"),
+    Option(("yaml",), argument=Argument.OPTIONAL),
 )
 
 HELP_TEXTS: Mapping[str, str] = {
     "all": "show everything (what happens anyhow)",
+    "json": "print a document as JSON",
     "reset": "begin to count anew",
     "sort-by-id": "requests by their numbers",
     "sort-by-time": "requests by their total times",
     "sort-by-time2": "requests by their mean times",
+    "yaml": "print a document as YAML",
 }
 
 LINE = "*" * 55
@@ -54,11 +57,16 @@ async def run(call: Call, controller: Controller, output: Output) -> int:
             return 0
         check_cluster(call, given, controller.machine.site)
         names = {one.name for one in given}
-        for name in ("json", "yaml"):
-            if name in names:
-                raise Failure(f"sdiag: error: --{name} is not part of slurmk yet\n")
+        asked = documents.form(call, given, output)
         if "reset" in names:
             return _reset(call, controller, output)
+        if asked is not None:
+            view = StatisticsView(
+                controller.statistics, controller.now(), job_states(controller.machine), _latency(), _order(names)
+            )
+            document = STATISTICS.document(view, asked.version)
+            await documents.print_object(call, controller, output, asked, {"statistics": document})
+            return 0
         output.write("".join(f"{line}\n" for line in lines(controller, _order(names))))
     except Failure as failure:
         output.error(failure.text)
@@ -117,7 +125,7 @@ def _date(when: float) -> str:
 
 def _jobs(controller: Controller) -> Iterator[str]:
     counts = controller.statistics.counts
-    states = Counter(job.state for job in controller.machine.jobs.values())
+    states = job_states(controller.machine)
     yield f"Jobs submitted: {counts.submitted}"
     yield f"Jobs started:   {counts.started}"
     yield f"Jobs completed: {counts.completed}"

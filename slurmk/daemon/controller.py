@@ -38,6 +38,7 @@ from slurmk.core.events import (
     Submission,
     Submit,
     Tick,
+    UpdateJob,
 )
 from slurmk.core.machine import Machine
 from slurmk.core.priority import Directory
@@ -46,7 +47,7 @@ from slurmk.daemon.committed import Committed
 from slurmk.daemon.committer import Committer
 from slurmk.daemon.connection import Doorkeeper, listen
 from slurmk.daemon.engine import Answers, Engine, with_secret
-from slurmk.daemon.identity import Identities, group_name, groups_of
+from slurmk.daemon.identity import GroupIds, Identities, group_name, groups_of
 from slurmk.daemon.launching import Launching
 from slurmk.daemon.login import LoginEnvironments
 from slurmk.daemon.mail import Mailer
@@ -144,6 +145,7 @@ class Daemon:
         self._quotas: tuple[Quota, ...] = ()
         self._seen: dict[str, Node] = {}
         self.keeper = TriggerKeeper(directory / "state" / "triggers.json", lambda: self.machine, self.now)
+        self._group_ids = GroupIds()
         self.logins = LoginEnvironments(elsewhere=remote is not None)
         self.mailer = Mailer(lambda: self.machine, self.now)
         self._waiting: dict[int, list[asyncio.Future[Job | None]]] = {}
@@ -179,12 +181,21 @@ class Daemon:
         return time.time()
 
     async def apply(self, event: Event, files: Sequence[JobFiles] = ()) -> Answers:
+        if isinstance(event, Submit | UpdateJob):
+            await self._know_groups()
         if isinstance(event, Submit):
             admitted = self._admit(event)
             if isinstance(admitted, Refused):
                 return (admitted,)
             event, files = admitted, tuple(map(with_secret, files))
         return await self.engine.apply(event, files)
+
+    async def _know_groups(self) -> None:
+        """Tell the machine the ids of the groups that partitions are open to (AllowGroups)."""
+        names = frozenset(name for each in self.machine.partitions.values() for name in each.allow_groups or ())
+        if names:
+            groups = await self._group_ids.of(names)
+            self.machine.users = replace(self.machine.users, groups=groups)
 
     def _admit(self, event: Submit) -> Submit | Refused:
         """The submission with its users' groups filled in. On this machine only root can start processes of other users, so a
@@ -208,6 +219,7 @@ class Daemon:
                 del self._waiting[job_id]
 
     async def plan_for(self, event: Submit) -> Outlook | Refused:
+        await self._know_groups()
         admitted = self._admit(event)
         tried = admitted if isinstance(admitted, Refused) else self.machine.trial(admitted)
         return tried if isinstance(tried, Refused) else await self.planning.ask(will_run, *tried)

@@ -12,6 +12,8 @@ import pwd
 import socket
 import struct
 import time
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from slurmk.core.events import Caller
@@ -85,6 +87,15 @@ def group_name(group_id: int) -> str:
         return _known_by_jobs.names.get(group_id, str(group_id))
 
 
+def group_ids(names: Iterable[str]) -> dict[str, int]:
+    """The ids of these groups, of those that there are."""
+    found = {}
+    for name in names:
+        with suppress(KeyError):
+            found[name] = grp.getgrnam(name).gr_gid
+    return found
+
+
 def groups_of(user_name: str, group_id: int) -> tuple[int, ...]:
     """All groups of the user, the given one among them; those of a job of theirs where no database knows the user."""
     kept = _groups.get((user_name, group_id))
@@ -99,6 +110,22 @@ def groups_of(user_name: str, group_id: int) -> tuple[int, ...]:
         _groups.clear()
     _groups[user_name, group_id] = (time.monotonic() + KEPT, groups)
     return groups
+
+
+class GroupIds:
+    """The ids of the groups that partitions name, looked up in a thread when they are needed and remembered for a minute."""
+
+    def __init__(self) -> None:
+        self._until = 0.0
+        self._asked: frozenset[str] = frozenset()
+        self._found: dict[str, int] = {}
+
+    async def of(self, names: frozenset[str]) -> dict[str, int]:
+        """The ids by name; names that no database knows have none."""
+        if names != self._asked or time.monotonic() >= self._until:
+            self._found = await asyncio.to_thread(group_ids, names)
+            self._asked, self._until = names, time.monotonic() + KEPT
+        return self._found
 
 
 class Identities:

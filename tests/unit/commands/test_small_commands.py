@@ -255,3 +255,28 @@ def test_crontabs_are_off_unless_the_site_has_them() -> None:
     said = run_command(FakeController(), "scrontab", "-l")
     assert (said.code, said.err) == (1, "scrontab: fatal: scrontab is disabled on this cluster\n")
     assert run_command(FakeController(), "scrontab", "-e").err == "scrontab: fatal: Standard input is not a TTY\n"
+
+
+@pytest.mark.parametrize("version", [42, 43, 44, 45])
+def test_the_document_of_the_statistics_is_the_published_one(version: int) -> None:
+    controller = FakeController()
+    controller.submit()
+    run_command(controller, "squeue")
+    said = run_command(controller, "sdiag", f"--json=v0.0.{version}")
+    assert (said.code, said.err) == (0, "")
+    document = json.loads(said.out)
+    statistics = document["statistics"]
+    assert len(statistics) == (54 if version < 45 else 53)
+    assert statistics["jobs_pending"] == 1
+    assert ("parts_packed" in statistics) is (version < 45)
+    [request] = statistics["rpcs_by_message_type"]
+    assert (request["type_id"], request["message_type"], request["count"]) == (2003, "REQUEST_JOB_INFO", 1)
+    assert request["average_time"]["number"] == request["total_time"]
+    assert [user["user"] for user in statistics["rpcs_by_user"]] == ["root"]
+
+
+def test_statistics_as_yaml_and_of_an_unknown_version() -> None:
+    controller = FakeController()
+    assert "!!str jobs_pending: !!int 0\n" in run_command(controller, "sdiag", "--yaml").out
+    said = run_command(controller, "sdiag", "--json=foo")
+    assert (said.code, said.err.splitlines()[0]) == (1, "sdiag: error: load_plugins: unable to find plugin: data_parser/foo")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import grp
 import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
@@ -31,6 +32,7 @@ from slurmk.core.events import (
     SiteChanged,
     Submission,
     Submit,
+    UpdatePartition,
 )
 from slurmk.daemon import configured
 from slurmk.daemon.controller import Daemon
@@ -173,6 +175,24 @@ def test_submission_is_launched_with_its_files_and_ends(tmp_path: Path) -> None:
             launcher.end(job_id, 3)
             await until(lambda: daemon.machine.jobs[job_id].state is JobState.FAILED)
             await until(lambda: not daemon.machine.holding())
+
+    run(story)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root's controller takes jobs of others")
+def test_partitions_are_open_to_groups_by_all_groups_of_a_user(tmp_path: Path) -> None:
+    group = grp.getgrall()[-1]
+
+    async def story() -> None:
+        async with up(tmp_path / "d") as (daemon, _):
+            await daemon.apply(UpdatePartition(daemon.now(), ROOT, "debug", (("allow_groups", ("nosuch", group.gr_name)),)))
+            for groups, accepted_ in (((77777, group.gr_gid), True), ((77777,), False)):
+                event = submission(daemon, 77777)
+                credentials = replace(event.submissions[0].credentials, groups=groups)
+                event = replace(event, submissions=(replace(event.submissions[0], credentials=credentials),))
+                [answer] = await daemon.apply(event, [files(b"#!/bin/sh\n")])
+                assert isinstance(answer, Accepted) is accepted_
+                assert isinstance(await daemon.plan_for(event), Refused) is not accepted_
 
     run(story)
 
