@@ -5,23 +5,26 @@ simulate`` runs it. It needs no controller.
 from __future__ import annotations
 
 import argparse
+import bz2
 import csv
 import gzip
 import io
 import json
+import lzma
 import os
 import sys
 import time
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
 from slurmk.planner.simulator.replay import COLUMNS, Outcome, Policy, replay
-from slurmk.planner.simulator.trace import Trace, TraceError, records_of, trace_of
+from slurmk.planner.simulator.trace import Trace, TraceError, records_of, trace_of, why_left_out
 
-DESCRIPTION = """Replay a recorded workload (Standard Workload Format, or what sacct -P prints; also gzipped) at full speed
-and tell how long its jobs would have waited under a policy."""
+DESCRIPTION = """Replay a recorded workload (Standard Workload Format, or what sacct -P prints; also packed by gzip,
+bzip2 or xz) at full speed and tell how long its jobs would have waited under a policy."""
 
 LABELS = {
     "jobs": ("jobs", "{:,}"),
@@ -72,6 +75,7 @@ def parser() -> argparse.ArgumentParser:
     size = made.add_mutually_exclusive_group()
     size.add_argument("--procs", type=_positive, metavar="P", help="processors of the machine (default: as the trace says)")
     size.add_argument("--nodes", type=_positive, metavar="N", help="nodes of the machine; jobs count by their nodes then")
+    made.add_argument("--fields", metavar="LIST", help="the fields of sacct's output, where it was made with --noheader")
     made.add_argument("--json", action="store_true", help="print the figures as JSON")
     made.add_argument("--csv", metavar="FILE", help="write each job's start there; - for standard output")
     made.add_argument("--plot", metavar="FILE", help="draw utilization, queue and waits, as FILE's ending says (.png or .svg)")
@@ -89,7 +93,7 @@ def run(options: argparse.Namespace) -> None:
     """Replay and report."""
     if options.plot and Path(options.plot).suffix.lower() not in (".png", ".svg"):
         raise Fault(f"{options.plot}: --plot writes .png or .svg")
-    trace = _read(options)
+    trace, left_out = _read(options)
     watched = None
     if options.explain is not None:
         if options.explain not in trace.numbers:
@@ -110,30 +114,43 @@ def run(options: argparse.Namespace) -> None:
         for key, value in figures.items():
             label, form = LABELS[key]
             print(f"{label + ':':<26}{form.format(value)}")
+        if left_out:
+            print(f"{'left out:':<26}{left_out}")
     if watched is not None:
         print("\n".join(story(outcome, watched)), file=sys.stderr if options.json else sys.stdout)
 
 
-def _read(options: argparse.Namespace) -> Trace:
+def _read(options: argparse.Namespace) -> tuple[Trace, str]:
+    """The trace, and how many jobs of it are not replayed."""
     with _opened(options.file) as file:
         try:
-            records, machine = records_of(file)
-        except (gzip.BadGzipFile, EOFError, UnicodeDecodeError) as error:
+            records, machine = records_of(file, options.fields or "")
+        except (gzip.BadGzipFile, lzma.LZMAError, zlib.error, EOFError) as error:
             raise Fault(f"{options.file}: {error}") from None
     if not (options.procs or options.nodes or machine.processors or machine.nodes):
         print(f"slurmk: {options.file} does not say how large the machine is: taken to be as large as was in use at once; "
               "--procs or --nodes says it", file=sys.stderr)  # fmt: skip
-    return trace_of(records, machine, procs=options.procs, nodes=options.nodes, jobs=options.jobs)
+    trace = trace_of(records, machine, procs=options.procs, nodes=options.nodes, jobs=options.jobs)
+    return trace, why_left_out(records, trace.procs)
+
+
+PACKED: Mapping[bytes, Callable[[IO[bytes]], IO[bytes]]] = {
+    b"\x1f\x8b": gzip.open,
+    b"BZh": bz2.open,
+    b"\xfd7zXZ\x00": lzma.open,
+}  # type: ignore[dict-item]
+"""How packed files begin, and what unpacks them."""
 
 
 @contextmanager
 def _opened(path: str) -> Iterator[IO[str]]:
-    """The text of a file, unpacked where it begins as gzip does."""
+    """The text of a file, unpacked where it begins as packed ones do."""
     with sys.stdin.buffer if path == "-" else open(path, "rb") as raw:
         buffered = io.BufferedReader(raw) if not isinstance(raw, io.BufferedReader) else raw  # type: ignore[type-var]
-        packed = buffered.peek(2)[:2] == b"\x1f\x8b"
-        binary = gzip.GzipFile(fileobj=buffered) if packed else buffered
-        yield io.TextIOWrapper(binary, encoding="utf-8", errors="replace")
+        began = buffered.peek(6)
+        unpack = next((unpack for mark, unpack in PACKED.items() if began.startswith(mark)), None)
+        binary = unpack(buffered) if unpack else buffered
+        yield io.TextIOWrapper(binary, encoding="utf-8-sig", errors="replace")
 
 
 def _write_csv(path: str, outcome: Outcome) -> None:

@@ -80,7 +80,19 @@ def take(level: Level, count: int, start: int, end: int, size: int) -> int:
     last, count = cut(level, count, end)
     for position in range(first, last):
         level.free[position] -= size
-    return count
+    return join(level, join(level, count, last), first)
+
+
+@compiled
+def join(level: Level, count: int, index: int) -> int:
+    """Drop the border before a segment where nothing changes there, so that there are two at most for each job that runs or is
+    planned; the new count."""
+    if index == 0 or level.free[index] != level.free[index - 1]:
+        return count
+    for position in range(index, count - 1):
+        level.times[position] = level.times[position + 1]
+        level.free[position] = level.free[position + 1]
+    return count - 1
 
 
 @compiled
@@ -229,20 +241,24 @@ def start_planned(replay: Replay, now: int, watched: int) -> None:
 @compiled
 def put_in_order(queue: IntArray, keys: FloatArray, ordered: IntArray) -> None:
     """The jobs of the queue by their keys (of each place in the queue), the smallest first, equal ones as they came."""
-    for position in range(len(queue)):
-        low, high = 0, position
-        key = keys[position]
-        while low < high:
-            middle = (low + high) // 2
-            if keys[ordered[middle]] <= key:
-                low = middle + 1
-            else:
-                high = middle
-        for other in range(position, low, -1):
-            ordered[other] = ordered[other - 1]
-        ordered[low] = position
-    for position in range(len(queue)):
-        ordered[position] = queue[ordered[position]]
+    count = len(queue)
+    places, merged = np.arange(count), np.empty(count, np.int64)
+    width = 1
+    while width < count:
+        for begin_left in range(0, count, 2 * width):
+            end_left, end_right = min(begin_left + width, count), min(begin_left + 2 * width, count)
+            left, right = begin_left, end_left
+            for position in range(begin_left, end_right):
+                if right >= end_right or (left < end_left and keys[places[left]] <= keys[places[right]]):
+                    merged[position] = places[left]
+                    left += 1
+                else:
+                    merged[position] = places[right]
+                    right += 1
+        places, merged = merged, places
+        width *= 2
+    for position in range(count):
+        ordered[position] = queue[places[position]]
 
 
 # ---------------------------------------------------------------------------------------------- the textbooks' policies

@@ -7,7 +7,8 @@ jobs arrive in the order of submission, equal ones in the order of the file.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -63,8 +64,9 @@ class Trace:
         return len(self.submit)
 
 
-def records_of(lines: Iterable[str]) -> tuple[list[Record], Machine]:
-    """All records of a text in either form; which one it is, its first line shows.
+def records_of(lines: Iterable[str], fields: str = "") -> tuple[list[Record], Machine]:
+    """All records of a text in either form; which one it is, its first line shows. ``fields``: what sacct was told to print
+    with --noheader (names with ``,`` or ``|`` between them).
 
     Raises TraceError where a line is neither a job nor a comment.
     """
@@ -73,6 +75,8 @@ def records_of(lines: Iterable[str]) -> tuple[list[Record], Machine]:
     if first is None:
         raise TraceError("the file is empty")
     rest = _chain(first, numbered)
+    if fields:
+        return _sacct(_chain((0, fields.replace(",", "|")), rest))
     return _sacct(rest) if "|" in first[1] else _swf(rest)
 
 
@@ -99,7 +103,7 @@ def trace_of(
     kept.sort(key=lambda record: record.submit)
     kept = kept[:jobs]
     if not kept:
-        raise TraceError("no job of it ran, had a limit and fits the machine")
+        raise TraceError(f"none of its {len(wanted)} jobs can be replayed: {why_left_out(wanted, size)}")
     users: dict[str, int] = {}
     first = kept[0].submit if kept[0].submit > YEAR * 20 else 0
     return Trace(
@@ -119,7 +123,25 @@ def _column(values: Iterable[int]) -> IntArray:
 
 
 def _counts(record: Record, size: int) -> bool:
-    return 0 < record.size <= size and record.run > 0 and record.limit > 0 and record.submit >= 0
+    return not _reason(record, size)
+
+
+def why_left_out(records: Iterable[Record], size: int) -> str:
+    """How many jobs the rules leave out on a machine of that size, by the first reason of each; empty when none."""
+    counted = Counter(reason for record in records if (reason := _reason(record, size)))
+    return ", ".join(f"{count} {reason}" for reason, count in counted.most_common())
+
+
+def _reason(record: Record, size: int) -> str:
+    if record.run <= 0:
+        return "without run time"
+    if record.limit <= 0:
+        return "without time limit"
+    if record.size <= 0:
+        return "without size"
+    if record.size > size:
+        return "larger than the machine"
+    return "" if record.submit >= 0 else "without time of submission"
 
 
 def _nodes(record: Record, machine: Machine) -> int:
@@ -163,7 +185,7 @@ def _swf_record(number: int, fields: list[str]) -> Record:
     try:
         values = [int(float(text)) for text in fields[:18]]
     except (ValueError, OverflowError):
-        raise TraceError(f"line {number}: a field that is no number") from None
+        raise TraceError(f"line {number}: {_odd(fields)!r} is no number, as in Standard Workload Format all are") from None
     if len(values) < 9:
         raise TraceError(f"line {number}: {len(values)} fields where a job has 18")
     if max(map(abs, values)) > 1 << 40:
@@ -174,38 +196,67 @@ def _swf_record(number: int, fields: list[str]) -> Record:
     return Record(fields[0], values[1], values[3], values[8], size, user=user, start=start)
 
 
+def _odd(fields: list[str]) -> str:
+    """The first field that is no number."""
+    for text in fields:
+        try:
+            int(float(text))
+        except (ValueError, OverflowError):
+            return text[:40]
+    return ""
+
+
 # ----------------------------------------------------------------------------------------- sacct
 
 
 def _sacct(lines: Iterable[tuple[int, str]]) -> tuple[list[Record], Machine]:
     lines = iter(lines)
-    names = [name.strip().lower() for name in next(lines)[1].rstrip("\n").split("|")]
+    names = [name.strip().lower().partition("%")[0] for name in next(lines)[1].rstrip("\r\n").split("|")]
+    if names[0][:1].isdigit():
+        raise TraceError("line 1: it names no field; --fields LIST says which ones sacct --noheader printed")
     for name, others in _SACCT_NEEDED.items():
         if not any(other.lower() in names for other in others):
             raise TraceError(f"line 1: no field for {name}; sacct -P --format must have one of {', '.join(others)}")
     records = []
     for number, line in lines:
-        values = line.rstrip("\n").split("|")
-        if len(values) < len(names):
-            raise TraceError(f"line {number}: {len(values)} fields where the first line names {len(names)}")
-        fields = dict(zip(names, values, strict=False))
-        if "." not in fields.get("jobid", ""):
+        fields = _named(number, names, line.rstrip("\r\n").split("|"))
+        if "." not in (fields.get("jobid") or fields.get("jobidraw", "")):
             records.append(_sacct_record(number, fields))
     return records, Machine()
+
+
+_FREE_TEXT = frozenset(
+    ("account", "admincomment", "comment", "extra", "jobname", "reason", "submitline", "systemcomment", "wckey", "workdir")
+)
+"""Fields that may have the mark between fields within them."""
+
+
+def _named(number: int, names: list[str], values: list[str]) -> Mapping[str, str]:
+    """The values of a line by their names; what is too many belongs to the one field of free text."""
+    surplus = len(values) - len(names)
+    if surplus < 0:
+        raise TraceError(f"line {number}: {len(values)} fields where the first line names {len(names)}")
+    if surplus:
+        free = [place for place, name in enumerate(names) if name in _FREE_TEXT]
+        if len(free) > 1:
+            raise TraceError(f"line {number}: {len(values)} fields where the first line names {len(names)}")
+        place = free[0] if free else len(names) - 1
+        values[place : place + surplus + 1] = ["|".join(values[place : place + surplus + 1])]
+    return dict(zip(names, values, strict=True))
 
 
 _SACCT_NEEDED = {
     "the submission": ("Submit",),
     "the run time": ("ElapsedRaw", "Elapsed", "End"),
     "the limit": ("TimelimitRaw", "Timelimit"),
-    "the size": ("ReqCPUS", "NCPUS", "AllocCPUS", "ReqNodes", "NNodes", "AllocNodes"),
+    "the size": ("ReqCPUS", "NCPUS", "AllocCPUS", "ReqTRES", "AllocTRES", "ReqNodes", "NNodes", "AllocNodes"),
 }
 """What a replay needs, and the fields of sacct that say it, the best one first."""
 
-_NO_TIME = ("", "Unknown", "None", "N/A")
+_NO_TIME = ("", "Unknown", "None", "N/A", "INVALID")
 
 
-def _sacct_record(number: int, fields: dict[str, str]) -> Record:
+def _sacct_record(number: int, fields: Mapping[str, str]) -> Record:
     start, end = _moment(number, fields.get("start", "")), _moment(number, fields.get("end", ""))
     if fields.get("elapsedraw"):
         run = _whole(number, fields["elapsedraw"])
@@ -215,10 +266,10 @@ def _sacct_record(number: int, fields: dict[str, str]) -> Record:
         run = end - start if start >= 0 and end >= 0 else -1
     raw = fields.get("timelimitraw", "")
     limit = 60 * int(raw) if raw.isdigit() and len(raw) < 12 else _duration(number, fields.get("timelimit", "") or raw)
-    nodes = _first_count(number, fields, "reqnodes", "nnodes", "allocnodes")
-    size = _first_count(number, fields, "reqcpus", "ncpus", "alloccpus")
+    nodes = _first_count(number, fields, "node", "reqnodes", "nnodes", "allocnodes")
+    size = _first_count(number, fields, "cpu", "reqcpus", "ncpus", "alloccpus")
     return Record(
-        number=fields.get("jobid", str(number)),
+        number=fields.get("jobid") or fields.get("jobidraw") or str(number),
         submit=_moment(number, fields.get("submit", "")),
         run=run,
         limit=limit,
@@ -229,21 +280,25 @@ def _sacct_record(number: int, fields: dict[str, str]) -> Record:
     )
 
 
-_MULTIPLES = {"K": 1 << 10, "M": 1 << 20}
+_MULTIPLES = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
-def _first_count(number: int, fields: dict[str, str], *names: str) -> int:
-    counts = (_whole(number, fields[name]) for name in names if fields.get(name))
+def _first_count(number: int, fields: Mapping[str, str], resource: str, *names: str) -> int:
+    """What the first of the named fields counts, or the resource among the TRES asked for or given."""
+    parts = ",".join(fields.get(name, "") for name in ("reqtres", "alloctres")).split(",")
+    trackable = [part.removeprefix(f"{resource}=") for part in parts if part.startswith(f"{resource}=")]
+    counts = (_whole(number, text) for text in (*(fields.get(name, "") for name in names), *trackable) if text)
     return next((count for count in counts if count > 0), -1)
 
 
 def _whole(number: int, text: str) -> int:
-    """A count; sacct writes 49152 as ``48K``."""
+    """A count; sacct writes 49152 as ``48K``, and 50688 as ``49.50K``."""
     factor = _MULTIPLES.get(text[-1:].upper(), 1)
     digits = text[:-1] if factor > 1 else text
-    if not digits.isdigit() or len(digits) > 12:
+    whole, _, rest = digits.partition(".")
+    if not whole.isdecimal() or len(digits) > 12 or (rest and not (rest.isdecimal() and factor > 1)):
         raise TraceError(f"line {number}: {text!r} is no whole number")
-    return int(digits) * factor
+    return round(float(digits) * factor)
 
 
 def _moment(number: int, text: str) -> int:
@@ -252,8 +307,9 @@ def _moment(number: int, text: str) -> int:
     if text.isdigit() and len(text) <= 12:
         return int(text)
     try:
-        return int(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp())
-    except ValueError:
+        moment = datetime.fromisoformat(text)
+        return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
+    except (ValueError, OverflowError):
         raise TraceError(f"line {number}: {text!r} is no time") from None
 
 

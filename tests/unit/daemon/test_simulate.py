@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import bz2
 import csv
 import gzip
 import json
+import lzma
 import subprocess
 import sys
 from pathlib import Path
@@ -74,6 +76,13 @@ def test_csv_has_each_start(trace: Path, tmp_path: Path, capsys: pytest.CaptureF
     assert [int(row["promised_start"]) for row in rows] == [0, 200, 260]
 
 
+def test_says_what_is_left_out(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with trace.open("a") as file:
+        file.write("5 40 -1 10 1 -1 -1 1 -1 -1 5 1 1 -1 -1 -1 -1 -1\n")
+    assert simulate.main([str(trace), "--policy", "fcfs"]) == 0
+    assert "left out:                 1 without time limit\n" in capsys.readouterr().out
+
+
 def test_explains_how_a_job_was_planned(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert simulate.main([str(trace), "--policy", "conservative", "--explain", "2"]) == 0
     told = capsys.readouterr().out
@@ -82,9 +91,12 @@ def test_explains_how_a_job_was_planned(trace: Path, capsys: pytest.CaptureFixtu
     assert "started after 90 s and ran 50 s; it had been promised a start after 190 s" in told
 
 
-def test_packed_traces_and_sacct_through_the_command(trace: Path, tmp_path: Path) -> None:
+def test_packed_traces_and_sacct_through_the_command(trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     packed = tmp_path / "small.gz"
     packed.write_bytes(gzip.compress(trace.read_bytes()))
+    for pack in (bz2.compress, lzma.compress):
+        (tmp_path / "other").write_bytes(pack(trace.read_bytes()))
+        assert figures(capsys, tmp_path / "other", "--policy", "fcfs")["jobs"] == 4
     command = [sys.executable, "-m", "slurmk.client.slurmk", "simulate", str(packed), "--policy", "easy", "--json"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=110)
     assert done.stderr == ""
