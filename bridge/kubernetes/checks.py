@@ -81,7 +81,7 @@ CLUSTER_VERBS: tuple[tuple[str, Resource], ...] = (
 LEASE_VERBS: tuple[tuple[str, Resource], ...] = (("get", LEASE), ("create", LEASE), ("update", LEASE))
 JOB_VERBS: tuple[tuple[str, Resource], ...] = (
     *((verb, SECRET) for verb in ("create", "get", "list", "delete", "deletecollection")),
-    ("create", CONFIG_MAP),
+    *((verb, CONFIG_MAP) for verb in ("create", "list", "delete")),
     *((verb, POD) for verb in ("create", "get", "patch", "delete", "deletecollection")),
     ("list", EVENT),
 )

@@ -238,9 +238,7 @@ def _passes(check: Callable[[str], object], kinds: tuple[type, ...], value: Any)
 
 _CHECKER = FormatChecker(formats=())
 for _format, _check in FORMATS.items():
-    _CHECKER.checks(_format, raises=GrammarError)(
-        partial(_passes, _check, (str, int, float) if _format == "quantity" else (str,))
-    )
+    _CHECKER.checks(_format, raises=GrammarError)(partial(_passes, _check, (str, int, float) if _format == "cpus" else (str,)))
 
 _VALIDATOR = Draft202012Validator(SCHEMA, format_checker=_CHECKER)
 

@@ -72,13 +72,19 @@ def _host(text: str) -> None:
         raise GrammarError(f"{text!r} is no HOST:PORT")
 
 
-def _quantity(text: str) -> None:
+def _cpus(text: str) -> None:
     try:
         value = parse_quantity(text)
     except QuantityError:
-        raise GrammarError(f"{text!r} is no quantity, such as 1, 0.5 or 500m") from None
+        value = None
+    if value is None or not (text.strip()[-1:].isdigit() or text.strip().endswith(("m", "."))):
+        raise GrammarError(f"{text!r} is no number of CPUs, such as 1, 0.5 or 500m")
     if value <= 0:
         raise GrammarError("must be more than 0")
+    if (value * 1000).denominator != 1:
+        raise GrammarError(f"{text!r} is finer than a thousandth of a CPU, which Kubernetes counts in")
+    if value > MOST_CPUS:
+        raise GrammarError(f"{text!r} is more than any node has for one of Slurm's CPUs: at most {MOST_CPUS}")
 
 
 def _image(text: str) -> None:
@@ -89,6 +95,9 @@ def _folder(text: str) -> None:
     if not text.startswith("/"):
         raise GrammarError(f"{text!r} is no absolute path")
 
+
+MOST_CPUS = 1024
+"""What one Slurm CPU may ask of Kubernetes at most."""
 
 FORMATS: Mapping[str, Callable[[str], object]] = {
     "name": _fits(_NAME, "no name (lower case letters, digits and -, at most 63)"),
@@ -103,7 +112,7 @@ FORMATS: Mapping[str, Callable[[str], object]] = {
     "image": _image,
     "address": _address,
     "host": _host,
-    "quantity": _quantity,
+    "cpus": _cpus,
     "path": _folder,
 }
 """What a text of each format must pass; raises GrammarError."""
@@ -114,7 +123,7 @@ FORMAT_WORDS: Mapping[str, str] = {
     "label-value": "label value",
     "address": "HOST:PORT",
     "host": "HOST[:PORT]",
-    "quantity": "quantity",
+    "cpus": "CPUs",
     "resource": "resource name",
     "image": "image",
     "path": "path",
@@ -288,7 +297,7 @@ POD_KEYS: Mapping[str, Schema] = {
     ),
     "cpuRequest": {
         "type": ["string", "number"],
-        "format": "quantity",
+        "format": "cpus",
         "description": "What one Slurm CPU asks of Kubernetes. `500m` makes two Slurm CPUs of each of the node's.",
     },
     "keepFinished": number("Seconds for which finished workloads stay.", 0, 31_536_000, whole=True),

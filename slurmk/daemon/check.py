@@ -142,9 +142,13 @@ def _check_default(report: Report, file: SettingsFile, site: Site | None) -> Non
 async def _check_cluster(report: Report, file: SettingsFile) -> None:
     from bridge.kubernetes.api import Api, ApiError, Unavailable
     from bridge.kubernetes.checks import Severity, check_cluster
+    from bridge.kubernetes.errors import AccessError
 
     try:
         api = await Api.connect(file.settings)
+    except AccessError as error:
+        report.error(f"{_access_place(file)}{error}; --offline checks the files alone")
+        return
     except (ApiError, Unavailable) as error:
         report.warning(f"the cluster was not asked: {error}")
         return
@@ -157,6 +161,12 @@ async def _check_cluster(report: Report, file: SettingsFile) -> None:
         report.error(f"{api.server}: {error}")
     finally:
         await api.close()
+
+
+def _access_place(file: SettingsFile) -> str:
+    """File, line and key of what says how the cluster is reached, where slurmk.yaml does."""
+    named = [key for key in ("kubeconfig", "context") if getattr(file.settings, key)]
+    return file.place(named[-1]) if named else ""
 
 
 def _count(number: int, name: str) -> str:

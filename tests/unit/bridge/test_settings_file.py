@@ -222,7 +222,12 @@ WRONG = {
     "pods: {labels: {a/b/c: x}}": "1: pods.labels.a/b/c: 'a/b/c' is no label key ([PREFIX/]NAME)",
     "pods: {image: /tmp/x}": "1: pods.image: jobs run in images from a registry, not from a file or folder",
     "pods: {cpuRequest: 0}": "1: pods.cpuRequest: must be more than 0",
-    "pods: {cpuRequest: a lot}": "1: pods.cpuRequest: 'a lot' is no quantity, such as 1, 0.5 or 500m",
+    "pods: {cpuRequest: a lot}": "1: pods.cpuRequest: 'a lot' is no number of CPUs, such as 1, 0.5 or 500m",
+    "pods: {cpuRequest: 1Gi}": "1: pods.cpuRequest: '1Gi' is no number of CPUs, such as 1, 0.5 or 500m",
+    "pods: {cpuRequest: 2M}": "1: pods.cpuRequest: '2M' is no number of CPUs, such as 1, 0.5 or 500m",
+    "pods: {cpuRequest: 100n}": "1: pods.cpuRequest: '100n' is no number of CPUs, such as 1, 0.5 or 500m",
+    "pods: {cpuRequest: 1e-4}": "1: pods.cpuRequest: '1e-4' is finer than a thousandth of a CPU, which Kubernetes counts in",
+    "pods: {cpuRequest: 1e4}": "1: pods.cpuRequest: '1e4' is more than any node has for one of Slurm's CPUs: at most 1024",
     "pods: {keepFinished: -1}": "1: pods.keepFinished: must be at least 0",
     "pods: {volumes: [{name: a, mountPath: /a}]}": "1: pods.volumes[0]: needs one kind of volume "
     "(hostPath, nfs, persistentVolumeClaim, ...)",

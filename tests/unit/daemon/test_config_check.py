@@ -65,11 +65,45 @@ def test_templates_are_looked_at(tmp_path: Path) -> None:
     assert done.returncode == 0
 
 
+KUBECONFIG = """
+apiVersion: v1
+kind: Config
+clusters: [{name: c, cluster: {server: "http://127.0.0.1:9"}}]
+users: [{name: u, user: {}}]
+contexts: [{name: there, context: {cluster: c, user: u}}]
+current-context: there
+"""
+
+
 def test_a_cluster_that_does_not_answer_was_not_asked(tmp_path: Path) -> None:
-    folder = written(tmp_path, slurmk_yaml="kubeconfig: nowhere\n")
+    folder = written(tmp_path, slurmk_yaml="kubeconfig: k\ncontext: there\nclient: {timeout: 1}\n")
+    (folder / "k").write_text(KUBECONFIG)
     done = check("--kubernetes", folder / "slurmk.yaml")
-    assert done.stderr == f"slurmk: warning: the cluster was not asked: {folder}/nowhere: there is no such kubeconfig\n"
+    assert done.stderr.startswith("slurmk: warning: the cluster was not asked: http://127.0.0.1:9: ")
     assert done.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("yaml", "arguments", "text"),
+    [
+        ("kubeconfig: nowhere\n", [], "{folder}/slurmk.yaml:1: kubeconfig: {folder}/nowhere: there is no such kubeconfig"),
+        ("namespace: a\n", ["--kubeconfig", "/nowhere"], "/nowhere: there is no such kubeconfig"),
+        ("kubeconfig: k\ncontext: gone\n", [], "{folder}/slurmk.yaml:2: context: {folder}/k: "),
+        ("kubeconfig: k\n", ["--context", "gone"], "{folder}/k: "),
+        ("kubeconfig: slurmk.yaml\n", [], "{folder}/slurmk.yaml:1: kubeconfig: {folder}/slurmk.yaml: "),
+    ],
+)
+def test_no_way_to_the_cluster_is_an_error(tmp_path: Path, yaml: str, arguments: list[str], text: str) -> None:
+    folder = written(tmp_path, slurmk_yaml=yaml)
+    (folder / "k").write_text(KUBECONFIG)
+    done = check("--kubernetes", folder / "slurmk.yaml", *arguments)
+    assert done.stderr.startswith("slurmk: error: ")
+    assert text.format(folder=folder) in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert "gone" in done.stderr or "context" not in text
+    assert done.returncode == 1
+    offline = check("--kubernetes", folder / "slurmk.yaml", *arguments, "--offline")
+    assert (offline.returncode, offline.stderr) == (0, "")
 
 
 @pytest.mark.parametrize(
