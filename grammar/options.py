@@ -731,7 +731,7 @@ SUBMISSION: tuple[SubmissionOption, ...] = (
     ),
     # --- how much and where
     _row("constraint -C", _REQUIRED, "constraints", _text, variables="*_CONSTRAINT"),
-    _row("prefer", _REQUIRED, "prefer", _text, accepted="recorded; nodes are not chosen by it yet"),
+    _row("prefer", _REQUIRED, "prefer", _text),
     _row("batch", _REQUIRED, "batch_features", _text, commands=_BATCH, variables="SBATCH_BATCH", accepted=_NOT_YET),
     _row("contiguous", _NONE, "contiguous"),
     _row(

@@ -174,6 +174,9 @@ _HOLDS: Mapping[Reason, Holding] = {
     Reason.PARTITION_NODE_LIMIT: _of_partition(
         "It asks for {nodes} nodes, but jobs of partition {partition} have from {least} to {most}."
     ),
+    Reason.MAX_MEM_PER_LIMIT: _plainly(
+        "It asks for more memory on a node than jobs of the partition may have (MaxMemPerNode)."
+    ),
     Reason.ACCOUNT_NOT_ALLOWED: _plainly("Its account may not use the partition."),
     Reason.INVALID_ACCOUNT: _plainly("Its account does not exist any more, or its user may not charge it."),
     Reason.INVALID_QOS: _plainly("Its QOS does not exist any more, or its user may not use it."),

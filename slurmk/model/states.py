@@ -107,6 +107,7 @@ class Reason(StrEnum):
     JOB_HOLD_MAX_REQUEUE = "JobHoldMaxRequeue"
     JOB_LAUNCH_FAILURE = "JobLaunchFailure"
     LICENSES = "Licenses"
+    MAX_MEM_PER_LIMIT = "MaxMemPerLimit"
     NODE_DOWN = "NodeDown"
     NON_ZERO_EXIT_CODE = "NonZeroExitCode"
     OUT_OF_MEMORY = "OutOfMemory"

@@ -139,7 +139,6 @@ def build_snapshot(
         block_sizes=site.block_sizes,
         window=_number(options.get("bf_window"), 0) * 60,
         depth=_number(options.get("bf_max_job_test"), 0),
-        pack_nodes=site.pack_nodes,
         least_loaded=site.least_loaded,
         spare_gres=USE_GRES_NODES not in options,
         by_promises=by_promises,
@@ -163,8 +162,9 @@ def _refresh(cache: SnapshotCache, site: Site, nodes: Mapping[str, Node], partit
         cache.table, cache.node_values = _newer_table(cache, values), values
     assert cache.table is not None
     other_nodes = before is None or before.names != cache.table.names
-    if other_nodes or new_partitions or not cache.partition_rows:
-        cache.partition_rows = tuple(partition_row(partition, cache.table) for partition in partition_values)
+    other_limits = cache.site is None or cache.site.maximum_memory_per_node != site.maximum_memory_per_node
+    if other_nodes or new_partitions or other_limits or not cache.partition_rows:
+        cache.partition_rows = tuple(partition_row(each, cache.table, site) for each in partition_values)
         cache.partition_values = partition_values
     if new_partitions or cache.site is not site:
         cache.rows, cache.demands, cache.site = {}, {}, site
@@ -303,21 +303,22 @@ def _gres_counts(capacities: Iterable[GresCapacity]) -> dict[str, int]:
 
 
 def _devices(node: Node, name: str) -> tuple[int, ...]:
-    """Device numbers of a GRES on a node: counted through all of its kind's types, in the order of configuration."""
+    """Device numbers of a GRES on a node: counted through all of its kind's types, in the order of configuration. What has no
+    device files is only counted."""
     kind, _, wanted = name.partition(":")
     found: list[int] = []
     number = 0
     for gres in node.gres:
         if gres.name != kind:
             continue
-        if not wanted or gres.type == wanted:
+        if (gres.files or kind == "gpu") and (not wanted or gres.type == wanted):
             found += range(number, number + gres.count)
         number += gres.count
     return tuple(found)
 
 
-def partition_row(partition: Partition, table: NodeTable) -> PartitionRow:
-    """What the planner needs of a partition; times in seconds."""
+def partition_row(partition: Partition, table: NodeTable, site: Site) -> PartitionRow:
+    """What the planner needs of a partition, with the site's limits where it has none of its own; times in seconds."""
     position = {name: row for row, name in enumerate(table.names)}
     rows = sorted(position[name] for name in partition.nodes if name in position)
     mode, _, shared = partition.oversubscribe.partition(":")
@@ -335,6 +336,7 @@ def partition_row(partition: Partition, table: NodeTable) -> PartitionRow:
         maximum_cpus_per_socket=_limit(partition.maximum_cpus_per_socket),
         least_loaded=partition.lln,
         forced_sharing=mode == "FORCE",
+        maximum_memory_per_node=partition.maximum_memory_per_node or site.maximum_memory_per_node,
         queues=partition.state in ("UP", "DOWN"),
     )
 
@@ -550,10 +552,12 @@ def demand_of(request: JobRequest, partition: Partition, site: Site, *, user_id:
         oversubscribe=request.shared == "oversubscribe",
         overcommit=request.overcommit,
         constraint=request.constraints or "",
+        prefer=request.prefer or "",
         required_nodes=required,
         excluded_nodes=excluded,
         contiguous=request.contiguous,
         spread=request.spread_job,
+        packs=_packs(request, site),
         use_minimum_nodes=request.use_min_nodes or _most_from_tasks(request),
         switches=request.required_switches or None,
         switch_wait=request.wait_for_switch or 0,
@@ -594,6 +598,12 @@ def _most_from_tasks(request: JobRequest) -> bool:
     """The most nodes were counted from the tasks, not asked for with ``--nodes``: a bound, and no wish to have so many."""
     counted = request.tasks is not None and request.maximum_nodes == request.tasks
     return counted and request.nodes is None and not request.spread_job
+
+
+def _packs(request: JobRequest, site: Site) -> bool:
+    """Whether tasks fill the nodes that a job has whole: CR_Pack_Nodes, or as ``--distribution`` says."""
+    words = (request.distribution or "").split(",")
+    return "nopack" not in words and (site.pack_nodes or "pack" in words)
 
 
 def _tasks(request: JobRequest, minimum_nodes: int) -> int:

@@ -7,7 +7,7 @@ so many nodes with each feature, which become the choice's groups.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import product
 
@@ -24,16 +24,18 @@ class Choice:
 
     mask: BoolArray
     groups: tuple[tuple[BoolArray, int], ...] = ()
+    preferred: bool = False  # not asked for, but better than what was
 
 
-def choices(text: str, features: Sequence[frozenset[str]]) -> tuple[Choice, ...]:
-    """The ways to satisfy a constraint, in the order to try them. Empty text: every node. Text that has no meaning
-    gives no choice at all, so that the job is told BadConstraints."""
+def choices(text: str, features: Sequence[frozenset[str]], prefer: str = "") -> tuple[Choice, ...]:
+    """The ways to satisfy a constraint, in the order to try them: in place of it what the job would prefer (``--prefer``), then
+    itself. Empty text: every node. Text that has no meaning gives no choice at all, so that the job is told BadConstraints."""
+    preferred = [replace(choice, preferred=True) for choice in choices(prefer, features)] if prefer else []
     try:
         tree = parse_constraint(text)
     except GrammarError:
         return ()
-    return _choices(tree, features)
+    return (*preferred, *_choices(tree, features))
 
 
 def _choices(tree: Constraint | None, features: Sequence[frozenset[str]]) -> tuple[Choice, ...]:

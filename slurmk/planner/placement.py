@@ -3,7 +3,7 @@
 Nodes of least weight first; below the lowest switch that has enough; whole leaves as few as possible, the smallest one
 that will do for what is left; nodes in the order of configuration. Without a topology a run of neighbouring nodes stands
 for a leaf. Jobs without GRES take nodes without GRES first: below a leaf switch, or of one weight where there are no switches.
-Tasks fill the nodes one after another, but every node gets one.
+Tasks fill the nodes one after another, but every node gets one; whole nodes get them evenly unless they are to be packed.
 """
 
 from __future__ import annotations
@@ -352,7 +352,7 @@ class Placer:
             return np.array([need.tasks], dtype=np.int64)
         if need.tasks <= count:
             return (np.arange(count) < need.tasks).astype(np.int64)
-        if demand.overcommit or demand.spread:
+        if demand.overcommit or demand.spread or (need.whole and not demand.packs):
             return _evenly(need.tasks, most)
         extra = most - 1
         before = np.cumsum(extra) - extra

@@ -7,7 +7,7 @@ import numpy as np
 from slurmk.model.states import Reason
 from slurmk.planner.requirement import Requirement
 from slurmk.planner.reserved import Reserved
-from slurmk.planner.snapshot import Outlook, PartitionRow, PendingRow, Snapshot
+from slurmk.planner.snapshot import Demand, Outlook, PartitionRow, PendingRow, Snapshot
 
 NAMED_NOT_AVAILABLE = "ReqNodeNotAvail, May be reserved for other job"
 TOO_FEW_AVAILABLE = "Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority partitions"
@@ -23,11 +23,21 @@ def partition_reason(row: PendingRow, partition: PartitionRow) -> Reason:
     if partition.maximum_time is not None and limit > partition.maximum_time:
         return Reason.PARTITION_TIME_LIMIT
     demand = row.demand
+    if partition.maximum_memory_per_node is not None and _memory_on_a_node(demand) > partition.maximum_memory_per_node:
+        return Reason.MAX_MEM_PER_LIMIT
     if partition.maximum_nodes is not None and demand.minimum_nodes > partition.maximum_nodes:
         return Reason.PARTITION_NODE_LIMIT
     if demand.minimum_nodes > len(partition.nodes) or demand.maximum_nodes < partition.minimum_nodes:
         return Reason.PARTITION_NODE_LIMIT
     return Reason.NONE
+
+
+def _memory_on_a_node(demand: Demand) -> int:
+    """MiB that the job takes of each of its nodes at least."""
+    if demand.memory_per_node is not None:
+        return demand.memory_per_node
+    tasks = demand.tasks_per_node if demand.tasks_per_node and demand.tasks_per_node_exact else 1
+    return (demand.memory_per_cpu or 0) * max(tasks * demand.cpus_per_task, demand.minimum_cpus_per_node)
 
 
 def reserved_reason(need: Requirement, reserved: Reserved, start: int, end: int) -> Outlook | None:
@@ -56,7 +66,7 @@ def why_never(row: PendingRow, needs: list[Requirement], snapshot: Snapshot) -> 
         if missing.any() and _fits(need, usable):
             text = NAMED_NOT_AVAILABLE if len(need.required) else TOO_FEW_AVAILABLE
             return Outlook(Reason.REQ_NODE_NOT_AVAIL, partition=need.partition.name, description=text)
-    need = needs[0]
+    need = next((need for need in needs if not need.choice.preferred), needs[0])
     if need.licenses.any() and not need.feasible and _fits(need, need.static_tasks > 0):
         return Outlook(Reason.LICENSES, partition=need.partition.name)
     if need.demand.constraint and not need.choice.mask.any():

@@ -198,7 +198,7 @@ class Compiler:
         self.position = {name: row for row, name in enumerate(snapshot.nodes.names)}
         self.license_column = {name: column for column, name in enumerate(snapshot.licenses)}
         self.reserved = Reserved(snapshot)
-        self._choices: dict[str, tuple[Choice, ...]] = {}
+        self._choices: dict[tuple[str, str], tuple[Choice, ...]] = {}
         self._known: dict[tuple[int, str, int, str], tuple[Requirement, ...]] = {}
         self._masks: dict[bytes, tuple[BoolArray, Bits]] = {}
         self._classes: dict[object, object] = {}
@@ -210,10 +210,10 @@ class Compiler:
         key = (id(demand), partition.name, by_user, reservation)
         known = self._known.get(key)
         if known is None:
-            found = self._choices.get(demand.constraint)
+            text = (demand.constraint, demand.prefer)
+            found = self._choices.get(text)
             if found is None:
-                found = choices(demand.constraint, self.snapshot.nodes.features)
-                self._choices[demand.constraint] = found
+                found = self._choices[text] = choices(demand.constraint, self.snapshot.nodes.features, demand.prefer)
             known = tuple(self._compile(demand, partition, user, reservation, choice) for choice in found)
             self._known[key] = known
             self._avoid_in(known)
@@ -445,6 +445,8 @@ class Compiler:
             demand.switches,
             demand.segment,
             demand.spread_segments,
+            demand.spread,
+            demand.use_minimum_nodes,
             demand.required_nodes,
             tuple((mask.tobytes(), count) for mask, count in requirement.choice.groups),
         )

@@ -70,6 +70,7 @@ class PartitionRow:
     maximum_cpus_per_socket: int | None = None
     least_loaded: bool = False
     forced_sharing: bool = False  # OverSubscribe=FORCE: jobs share CPUs without asking for it
+    maximum_memory_per_node: int | None = None  # MiB
     queues: bool = True  # takes submissions though no job may start (state DOWN, not INACTIVE or DRAIN)
 
 
@@ -101,10 +102,12 @@ class Demand:
     oversubscribe: bool = False
     overcommit: bool = False
     constraint: str = ""  # text of --constraint
+    prefer: str = ""  # text of --prefer
     required_nodes: tuple[str, ...] = ()
     excluded_nodes: tuple[str, ...] = ()
     contiguous: bool = False
     spread: bool = False
+    packs: bool = False  # tasks fill whole nodes one after another in place of being spread evenly over them
     use_minimum_nodes: bool = False
     switches: int | None = None
     switch_wait: int = 0  # seconds
@@ -214,7 +217,6 @@ class Snapshot:
     block_sizes: tuple[int, ...] = ()
     window: int = 0  # seconds ahead that starts are promised for (bf_window); 0 = as far as the queue goes
     depth: int = 0  # pending records looked at (bf_max_job_test); 0 = all
-    pack_nodes: bool = False
     least_loaded: bool = False
     spare_gres: bool = False  # jobs without GRES stay off nodes with GRES while others are free
     by_promises: bool = False  # plan as ``policy`` tells, where priorities say nothing but who came first

@@ -135,7 +135,8 @@ def explain(question: Question, wanted: Callable[[], bool] = always) -> Explanat
     try:
         empty = Forecast(snapshot, wanted)
         needs, _ = empty.needs(row)
-        known = replace(known, rooms=tuple(_room(empty, row, need) for need in needs or empty.impossible(row)))
+        asked = [need for need in needs or empty.impossible(row) if not need.choice.preferred]
+        known = replace(known, rooms=tuple(_room(empty, row, need) for need in asked))
         inquiry = _by_promises(snapshot, row, wanted) if goes_by_promises(snapshot) else _in_turn(snapshot, row, wanted)
         return inquiry.describe(known, question.tries)
     except Abandoned:
@@ -183,7 +184,7 @@ def _suitable(made: Forecast, need: Requirement) -> tuple[list[tuple[str, int]],
     left = made.compiler.pools[need.pool].copy()
     found = [("partition", int(left.sum()))]
     asked: list[tuple[str, bool, BoolArray]] = [
-        ("constraint", bool(demand.constraint), need.choice.mask),
+        ("constraint", bool(demand.constraint) or need.choice.preferred, need.choice.mask),
         (
             "nodelist",
             len(need.required) > 0 and need.maximum_nodes == len(need.required),

@@ -64,11 +64,13 @@ def busy(job_id: int, shares: dict[str, int | tuple[int, int]], minutes: int = 6
     return replace(job(job_id, minutes=minutes), state=JobState.RUNNING, start_time=NOW, allocation=allocation)
 
 
-def snapshot(*pending: Job, running: tuple[Job, ...] = (), nodes: dict[str, Node] = NODES, **more: Any) -> Snapshot:
+def snapshot(
+    *pending: Job, running: tuple[Job, ...] = (), nodes: dict[str, Node] = NODES, site: Site = SITE, **more: Any
+) -> Snapshot:
     return build_snapshot(
         snapshot_id=1,
         time=NOW,
-        site=SITE,
+        site=site,
         nodes=nodes,
         partitions=PARTITIONS | more,
         running=running,
@@ -328,3 +330,56 @@ def test_a_named_node_is_waited_for_though_others_are_free() -> None:
     assert not made.starts
     assert made.outlooks[1].start_time == NOW + 600
     assert made.outlooks[1].nodes == ("n8",)
+
+
+@pytest.mark.parametrize(
+    ("request_", "changes", "expected"),
+    [
+        ({"minimum_nodes": 2, "maximum_nodes": 2, "tasks": 10, "shared": "none"}, {}, [5, 5]),
+        ({"minimum_nodes": 3, "maximum_nodes": 3, "tasks": 7, "shared": "none"}, {}, [3, 2, 2]),
+        ({"tasks": 20, "shared": "none"}, {}, [10, 10]),
+        ({"minimum_nodes": 2, "maximum_nodes": 2, "tasks": 3, "tasks_per_node": 2, "shared": "none"}, {}, [2, 1]),
+        ({"minimum_nodes": 2, "maximum_nodes": 2, "tasks": 10}, {}, [9, 1]),
+        ({"minimum_nodes": 2, "maximum_nodes": 2, "tasks": 10, "shared": "none"}, {"pack_nodes": True}, [9, 1]),
+        ({"minimum_nodes": 2, "maximum_nodes": 2, "tasks": 20, "shared": "none"}, {"pack_nodes": True}, [16, 4]),
+        ({"minimum_nodes": 3, "maximum_nodes": 3, "tasks": 10, "shared": "none", "distribution": "pack"}, {}, [8, 1, 1]),
+        (
+            {"minimum_nodes": 2, "maximum_nodes": 2, "tasks": 10, "shared": "none", "distribution": "block,nopack"},
+            {"pack_nodes": True},
+            [5, 5],
+        ),
+    ],
+)
+def test_tasks_are_spread_evenly_over_whole_nodes(
+    request_: dict[str, Any], changes: dict[str, Any], expected: list[int]
+) -> None:
+    [start] = plan(snapshot(job(partition="cpu", **request_), site=replace(SITE, **changes))).starts
+    assert [share.tasks for share in start.allocation.shares] == expected
+
+
+def test_what_is_preferred_is_tried_first_and_done_without() -> None:
+    preferring = {"minimum_nodes": 1, "maximum_nodes": 1, "shared": "none", "prefer": "cpu", "constraints": "a100"}
+    jobs = [job(number, priority=100 - number, **preferring) for number in range(1, 9)]
+    made = plan(snapshot(*jobs))
+    assert [start.allocation.nodes[0] for start in made.starts] == ["n5", "n6", "n7", "n8", "n1", "n2", "n3", "n4"]
+    unknown = plan(snapshot(job(minimum_nodes=1, prefer="nosuch", constraints="cpu")))
+    assert [start.allocation.nodes for start in unknown.starts] == [("n5",)]
+
+
+@pytest.mark.parametrize(
+    ("request_", "partition", "site", "waits"),
+    [
+        ({"memory_per_node": 3000}, 2000, None, True),
+        ({"memory_per_node": 2000}, 2000, None, False),
+        ({"memory_per_cpu": 1500, "cpus_per_task": 2}, 2000, None, True),
+        ({"memory_per_node": 3000}, None, 2000, True),
+        ({"memory_per_node": 3000}, 4000, 2000, False),
+    ],
+)
+def test_more_memory_on_a_node_than_a_partition_lets_jobs_have(
+    request_: dict[str, Any], partition: int | None, site: int | None, waits: bool
+) -> None:
+    debug = replace(PARTITIONS["debug"], maximum_memory_per_node=partition)
+    wanted = job(minimum_nodes=1, **request_)
+    outlook = plan(snapshot(wanted, site=replace(SITE, maximum_memory_per_node=site), debug=debug)).outlooks.get(1)
+    assert (outlook is not None and outlook.reason is Reason.MAX_MEM_PER_LIMIT) == waits
