@@ -391,7 +391,10 @@ ROOT_KEYS: Mapping[str, Schema] = {
         "type": "object",
         "propertyNames": {"format": "slurm-name"},
         "additionalProperties": {"type": ["object", "null"]},
-        "description": "QOS by name, in sacctmgr's words: `priority`, `GrpTRES`, `GrpJobs`.",
+        "description": (
+            "QOS by name, in sacctmgr's words: `priority`, `GrpTRES`, `GrpJobs`, `Preempt`, `PreemptMode`, `GraceTime`, "
+            "`PreemptExemptTime`."
+        ),
     },
     "lease": text("The Lease that says which controller acts.", "subdomain"),
     "leaseSeconds": number("Seconds after which another controller takes over from a dead one.", 3, 3_600, whole=True),

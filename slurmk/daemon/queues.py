@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from bridge.kubernetes.api import Api
 from bridge.kubernetes.cluster import Cluster
 from bridge.kubernetes.errors import ApiError, Unavailable
-from bridge.kubernetes.queues.accounts import read_accounts
+from bridge.kubernetes.queues.accounts import Accounts, read_accounts
 from bridge.kubernetes.queues.apply import Action, QueueObjects, Step, wanted_objects
 from bridge.kubernetes.queues.kueue import QueueError
 from bridge.kubernetes.quotas import QuotaWatch
@@ -16,7 +16,7 @@ from bridge.kubernetes.resources import Manifest
 from bridge.kubernetes.settings import PodSettings, Settings
 from bridge.launcher import Report
 from grammar.errors import GrammarError
-from slurmk.core.priority import Directory
+from slurmk.core.priority import Directory, QosPreemption
 from slurmk.model.site import Site
 
 
@@ -47,11 +47,7 @@ class Queues:
 
     def directory(self) -> Directory:
         """The accounts and QOS of slurmk.yaml. Accounts are checked when any of them names users; root may charge all."""
-        accounts = read_accounts(self._cluster.settings)
-        users = accounts.users()
-        if users is not None:
-            users["root"] = tuple(dict.fromkeys((*users.get("root", ()), *accounts.accounts)))
-        return Directory(accounts=users, qos={name: qos.priority for name, qos in accounts.qos.items()})
+        return directory_of(read_accounts(self._cluster.settings))
 
     def status(self) -> Sequence[str]:
         """What keeps quotas from being known, for a person to read."""
@@ -77,6 +73,18 @@ class Queues:
         except (QueueError, GrammarError, ApiError, Unavailable) as error:
             return f"slurmk: error: {error}\n", 2
         return "".join(map(str, steps)), _exit_code(action, steps)
+
+
+def directory_of(accounts: Accounts) -> Directory:
+    """What the core needs to know of accounts and QOS."""
+    users = accounts.users()
+    if users is not None:
+        users["root"] = tuple(dict.fromkeys((*users.get("root", ()), *accounts.accounts)))
+    preemption = {
+        name: QosPreemption(qos.preempts, qos.preempt_mode, qos.grace_time, qos.preempt_exempt_time)
+        for name, qos in accounts.qos.items()
+    }
+    return Directory(accounts=users, qos={name: qos.priority for name, qos in accounts.qos.items()}, preemption=preemption)
 
 
 def _exit_code(action: str, steps: Sequence[Step]) -> int:

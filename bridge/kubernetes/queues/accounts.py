@@ -5,7 +5,8 @@
       physics: {fairshare: 2, GrpTRES: "cpu=64,gres/gpu=8", users: [alice]}
       theory:  {parent: physics, GrpJobs: 10, partitions: [cpu]}
     qos:
-      high: {priority: 1000, GrpTRES: "gres/gpu=4"}
+      high: {priority: 1000, GrpTRES: "gres/gpu=4", Preempt: [low]}
+      low:  {PreemptMode: requeue, GraceTime: 60}
 
 The root account is always there. Limits bind the account with all below it, in all partitions together.
 """
@@ -26,6 +27,10 @@ ROOT = "root"
 
 HIGHEST_PRIORITY = 1_000_000_000
 """The highest value that a PriorityClass of users may have."""
+
+
+PREEMPT_MODES = ("CLUSTER", "CANCEL", "REQUEUE", "SUSPEND", "OFF")
+"""What may become of a QOS' jobs that give way; CLUSTER is what slurm.conf says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +54,16 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Qos:
-    """One QOS. ``priority`` is what its priority classes have."""
+    """One QOS. ``priority`` is what its priority classes have. ``preempts`` are the QOS whose jobs its own preempt; the mode
+    ("" for the cluster's), GraceTime and PreemptExemptTime (seconds) say how its own jobs give way."""
 
     name: str
     priority: int = 0
     limits: tuple[tuple[str, int], ...] = ()
+    preempts: tuple[str, ...] = ()
+    preempt_mode: str = ""
+    grace_time: int = 0
+    preempt_exempt_time: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +109,19 @@ def read_accounts(settings: Settings) -> Accounts:
     qos = {"normal": Qos("normal")}
     for name, said in settings.qos.items():
         values = _values(f"qos.{name}", said, _QOS_KEYS)
-        qos[str(name)] = Qos(str(name), values.get("priority", 0), _limits(values))
+        qos[str(name)] = Qos(
+            str(name),
+            values.get("priority", 0),
+            _limits(values),
+            values.get("preempt", ()),
+            values.get("preemptmode", ""),
+            values.get("gracetime", 0),
+            values.get("preemptexempttime"),
+        )
+    for each in qos.values():
+        unknown = next((other for other in each.preempts if other not in qos), None)
+        if unknown is not None:
+            raise GrammarError(f"qos.{each.name}.Preempt: there is no QOS {unknown}")
     return Accounts(accounts, qos)
 
 
@@ -207,6 +229,13 @@ def _names(value: Any) -> tuple[str, ...]:
     return tuple(map(_name, value))
 
 
+def _mode(value: Any) -> str:
+    mode = str(value).upper() if isinstance(value, str) else ""
+    if mode not in PREEMPT_MODES:
+        raise ValueError(f"expected one of {', '.join(PREEMPT_MODES)}")
+    return "" if mode == "CLUSTER" else mode
+
+
 def _tres(value: Any) -> dict[str, int]:
     if not isinstance(value, str):
         raise ValueError("expected text like cpu=64,mem=256G,gres/gpu=8")
@@ -229,6 +258,10 @@ _ACCOUNT_KEYS: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
 
 _QOS_KEYS: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
     "priority": ("priority", _whole(0, HIGHEST_PRIORITY)),
+    "preempt": ("Preempt", _names),
+    "preemptmode": ("PreemptMode", _mode),
+    "gracetime": ("GraceTime", _whole(0, 1 << 31)),
+    "preemptexempttime": ("PreemptExemptTime", _whole(0, 1 << 31)),
     "grptres": ("GrpTRES", _tres),
     "grpjobs": ("GrpJobs", _whole(0, 1 << 31)),
 }

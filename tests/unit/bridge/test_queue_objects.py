@@ -26,6 +26,8 @@ from bridge.kubernetes.queues.volcano import job_queue
 from bridge.kubernetes.resources import Manifest
 from bridge.kubernetes.settings import PartitionSettings, PodSettings, QueueSystem, Settings
 from grammar.errors import GrammarError
+from slurmk.core.priority import QosPreemption
+from slurmk.daemon.queues import directory_of
 from slurmk.model.job import Allocation, Credentials, Job, JobRequest
 from slurmk.model.states import INFINITE
 
@@ -272,6 +274,33 @@ def test_limits_of_accounts_and_qos_bind_in_all_partitions_together() -> None:
     assert [physics.counts("any", account, "normal", 1) for account in ("physics", "theory", "chem")] == [True, True, False]
     assert [(limit.resource, limit.total) for limit in physics.limits] == [("cpu", 64000)]
     assert found["QOS high"].reason(found["QOS high"].limits[0]) == "QOSGrpJobsLimit"
+
+
+def test_which_qos_gives_way_to_which_and_how() -> None:
+    qos = {
+        "high": {"preempt": ["low", "normal"]},
+        "low": {"PreemptMode": "requeue", "GraceTime": 60, "PreemptExemptTime": 300},
+        "kept": {"PreemptMode": "cluster"},
+    }
+    found = directory_of(read_accounts(settings(qos=qos))).preemption
+    assert found["high"] == QosPreemption(("low", "normal"))
+    assert found["low"] == QosPreemption((), "REQUEUE", 60, 300)
+    assert found["kept"] == found["normal"] == QosPreemption()
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ({"Preempt": ["nosuch"]}, "qos.high.Preempt: there is no QOS nosuch"),
+        ({"Preempt": "low"}, "qos.high.Preempt: expected a list of names"),
+        ({"PreemptMode": "kill"}, "qos.high.PreemptMode: expected one of CLUSTER, CANCEL, REQUEUE, SUSPEND, OFF"),
+        ({"GraceTime": "1m"}, "qos.high.GraceTime: expected a whole number"),
+    ],
+)
+def test_what_is_wrong_with_preemption_is_told(said: dict[str, Any], message: str) -> None:
+    with pytest.raises(GrammarError) as caught:
+        read_accounts(Settings(qos={"high": said}))
+    assert str(caught.value).startswith(message)
 
 
 def test_users_may_charge_what_names_them() -> None:
