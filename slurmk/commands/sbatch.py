@@ -102,7 +102,8 @@ async def _run(call: Call, controller: Controller, output: Output) -> int:
     submissions, files = await _prepare(call, output, told, script, controller.machine.site, quiet=quiet)
     event = Submit(now, call.caller, submissions)
     if lead.get("test_only"):
-        return await tell_outlook(NAME, controller, output, event, call.environment, quiet=quiet)
+        named = bool(lead.get("clusters"))
+        return await tell_outlook(NAME, controller, output, event, call.environment, quiet=quiet, named=named)
     answers = await controller.apply(event, files)
     for refused in answers:
         if isinstance(refused, Refused):
@@ -307,9 +308,16 @@ def exit_error(environment: Mapping[str, str]) -> int:
 
 
 async def tell_outlook(
-    command: str, controller: Controller, output: Output, event: Submit, environment: Mapping[str, str], *, quiet: bool
+    command: str,
+    controller: Controller,
+    output: Output,
+    event: Submit,
+    environment: Mapping[str, str],
+    *,
+    quiet: bool,
+    named: bool,
 ) -> int:
-    """When and where the job would start, on standard error; nothing is submitted."""
+    """When and where the job would start, on standard error; nothing is submitted. ``named``: on a cluster that was named."""
     refused = "allocation failure" if command == NAME else f"{command}: allocation failure"
     outlook = await controller.plan_for(event)
     if isinstance(outlook, Refused):
@@ -322,11 +330,11 @@ async def tell_outlook(
         output.error(f"{refused}: {SlurmError(Errno.REQUESTED_NODE_CONFIG_UNAVAILABLE)}\n")
         return exit_error(environment)
     if not quiet:
-        output.error(test_only_line(command, controller, event, outlook))
+        output.error(test_only_line(command, controller, event, outlook, named=named))
     return 0
 
 
-def test_only_line(command: str, controller: Controller, event: Submit, outlook: Outlook) -> str:
+def test_only_line(command: str, controller: Controller, event: Submit, outlook: Outlook, *, named: bool) -> str:
     """``Job N to start at …``; the job number is the one that it would get."""
     from grammar.hostlist import compress
 
@@ -340,9 +348,10 @@ def test_only_line(command: str, controller: Controller, event: Submit, outlook:
         processors = max(demand.tasks * demand.cpus_per_task, demand.minimum_cpus, len(outlook.nodes))
         if demand.whole_nodes:
             processors = sum(machine.nodes[name].cpus for name in outlook.nodes)
+    where = f" on cluster {machine.site.cluster_name}" if named else ""
     return (
-        f"{command}: Job {machine.next_job_id} to start at {format_time(outlook.start_time)} a using {processors} processors "
-        f"on nodes {compress(outlook.nodes)} in partition {outlook.partition}\n"
+        f"{command}: Job {machine.next_job_id} to start at {format_time(outlook.start_time)}{where} a using {processors} "
+        f"processors on nodes {compress(outlook.nodes)} in partition {outlook.partition}\n"
     )
 
 
