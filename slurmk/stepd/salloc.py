@@ -127,7 +127,7 @@ class Salloc:
         self._give_terminal_back()
         if self.hung_up:
             self._signal(signal.SIGHUP)
-            return self._end(HUNG_UP, 0)
+            return self._end(HUNG_UP, 1)
         assert self.status is not None
         return self._end(self.status, self._exit_code(self.status))
 

@@ -23,6 +23,8 @@ from sides import Case, Side, answers, reference_side, situate
 
 RECORDED = Path(__file__).parent / "recorded" / "answers.json"
 SITE = Path(__file__).parent / "site"
+LONGEST = 1.0
+"""Seconds that the cases of a situation may take on average to be kept: `make test` runs them all."""
 PATIENCE = float(os.environ.get("SLURMK_PATIENCE", "240"))
 """Seconds to wait until nobody else uses the reference. Cases with a situation of their own are not recorded beside others."""
 
@@ -68,6 +70,7 @@ def record(side: Side, module: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for group in cases_of(module):
         told = []
+        seconds = 0.0
         for _ in range(2):
             end = time.monotonic() + PATIENCE
             while not (quiet := side.quiet()) and time.monotonic() < end:
@@ -75,10 +78,15 @@ def record(side: Side, module: str) -> dict[str, str]:
             if group[0].setup and not quiet:
                 break
             situate(side, group[0].setup, group[0].until)
+            begun = time.monotonic()
             told.append(answers(side, group))
+            seconds = time.monotonic() - begun
             side.clear()
         if len(told) < 2:
             print(f"{module}: {len(group)} cases left out, others use the reference", flush=True)
+            continue
+        if seconds > LONGEST * len(group):
+            print(f"{module}: {len(group)} cases left out, they take {seconds:.0f} s", flush=True)
             continue
         found |= {case.name: _moved(side, one) for case, one, other in zip(group, *told, strict=True) if one == other}
         print(
