@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import json
 import logging
+import os
 import platform
 import shlex
 import socket
@@ -27,7 +28,7 @@ from bridge.link import Attempt, Seat, StepdLink, attempt_of, events_of, read_me
 from bridge.local.interpreter import OPTIONS, find_interpreter
 from bridge.local.places import Places
 from slurmk import SLURM_VERSION, wire
-from slurmk.core.events import Event, KillFlag, NodeFailed, NodesReleased
+from slurmk.core.events import Event, KillFlag, NodeChanged, NodeFailed, NodesReleased
 from slurmk.model.job import Job, JobFiles
 from slurmk.model.node import Node
 from slurmk.model.site import Site
@@ -39,6 +40,9 @@ WATCH_SECONDS = 0.25
 
 GROUPS_SECONDS = 30.0
 """How long the processes in a dead stepd's control groups may take to die."""
+
+MEASURE_SECONDS = 30.0
+"""How often the load and the free memory of this machine are told, which all pretended nodes have."""
 
 END_SECONDS = 5.0
 """How long ``stop`` waits for jobs that it ends."""
@@ -60,6 +64,7 @@ class LocalLauncher:
         self._tasks: set[asyncio.Task[None]] = set()
         self._dead: set[tuple[int, int, str]] = set()
         self._stopping = False
+        self._started = int(time.time())
 
     @property
     def program(self) -> Path:
@@ -74,11 +79,12 @@ class LocalLauncher:
         self._places.prepare()
         await asyncio.to_thread(self._install)
         await self._start_zygote()
-        return [self._as_found(node) for node in self._site.nodes]
+        self._spawn(self._measure())
+        return self._all_as_found()
 
     def reconfigure(self, site: Site) -> Sequence[Node]:
         self._site = site
-        return [self._as_found(node) for node in site.nodes]
+        return self._all_as_found()
 
     async def recover(self, jobs: Iterable[Job]) -> frozenset[tuple[int, int]]:
         never = set()
@@ -235,20 +241,32 @@ class LocalLauncher:
         extra: dict[str, Any] = {"place": str(self._directory), "commands": str(self._directory / "bin")}
         return json.dumps(describe(job, files, self._site, extra), separators=(",", ":")).encode()
 
-    def _as_found(self, node: Node) -> Node:
-        """A pretended node with what is true of this machine."""
-        now = int(time.time())
+    def _all_as_found(self) -> list[Node]:
+        """The pretended nodes with what is true of this machine."""
         system = platform.uname()
-        return replace(
-            node,
-            address=node.address or node.name,
-            host_name=node.host_name or node.name,
-            boot_time=_boot_time(),
-            slurmd_start_time=now,
-            operating_system=f"{system.system} {system.release} {system.version}",
-            architecture=system.machine,
-            version=SLURM_VERSION,
-        )
+        boot_time = _boot_time()
+        load, free = _load(), _free_memory()
+        return [
+            replace(
+                node,
+                address=node.address or node.name,
+                host_name=node.host_name or node.name,
+                boot_time=boot_time,
+                slurmd_start_time=self._started,
+                operating_system=f"{system.system} {system.release} {system.version}",
+                architecture=system.machine,
+                version=SLURM_VERSION,
+                cpu_load=load,
+                free_memory=free,
+            )
+            for node in self._site.nodes
+        ]
+
+    async def _measure(self) -> None:
+        while True:
+            await asyncio.sleep(MEASURE_SECONDS)
+            for node in self._all_as_found():
+                self._link.report(NodeChanged(time.time(), node))
 
     # ---------------------------------------------------------------- after a restart
 
@@ -377,6 +395,20 @@ class LocalLauncher:
         self._tasks.discard(task)
         if not task.cancelled() and task.exception() is not None:
             log.error("the launcher failed", exc_info=task.exception())
+
+
+def _load() -> int | None:
+    """The load of the last minute, in hundredths."""
+    with contextlib.suppress(OSError):
+        return round(os.getloadavg()[0] * 100)
+    return None
+
+
+def _free_memory() -> int | None:
+    """MiB that nothing uses."""
+    with contextlib.suppress(OSError, ValueError):
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20
+    return None
 
 
 def _boot_time() -> int:

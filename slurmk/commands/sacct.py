@@ -156,7 +156,7 @@ def read_request(call: Call, controller: Controller, options: Mapping[str, str])
     try:
         columns = columns_of(_format(call, options))
     except GrammarError as error:
-        raise Failure(f"sacct: error: {error}\n") from None
+        raise Failure(f"sacct: {error}\n") from None
     truncate = "truncate" in options
     manner = Manner(
         site=controller.machine.site,

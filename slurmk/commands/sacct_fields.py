@@ -737,10 +737,14 @@ class PrintedColumn:
         return text.ljust(-self.width) if self.width < 0 else text.rjust(self.width)
 
 
+REMOVED_FIELDS = {"allocgres": "AllocGRES", "reqgres": "ReqGRES"}
+"""Fields of older releases, which have others in their place."""
+
+
 @lru_cache(maxsize=256)
 def columns_of(format_text: str) -> tuple[PrintedColumn, ...]:
     """The columns of ``jobid,state%20,nodelist%-10``. A name may be shortened and means the first field that begins so; a
-    width given to a field counts wherever it stands. Raises GrammarError."""
+    width given to a field counts wherever it stands. Raises GrammarError, whose text begins with its severity."""
     fields: list[OutputField] = []
     widths: dict[str, int] = {}
     for word in format_text.split(","):
@@ -751,8 +755,10 @@ def columns_of(format_text: str) -> tuple[PrintedColumn, ...]:
             fields += FIELDS
             continue
         field = next((field for field in FIELDS if field.name.lower().startswith(name.lower())), None)
+        if field is None and (gone := REMOVED_FIELDS.get(name.lower())):
+            raise GrammarError(f"fatal: {gone} has been removed, please use {gone.replace('GRES', 'TRES')}")
         if field is None:
-            raise GrammarError(f'Invalid field requested: "{name}"')
+            raise GrammarError(f'error: Invalid field requested: "{name}"')
         if percent:
             widths[field.name] = _width(width)
         fields.append(field)

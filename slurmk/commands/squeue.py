@@ -461,12 +461,13 @@ async def _print_once(call: Call, controller: Controller, output: Output, reques
     )
     alone = request.jobs is not None and len(request.jobs) == 1 and not (request.only_state or request.step_view)
     if alone and request.jobs and not _exists(controller, request.jobs[0].job_id):
+        if request.form is None:
+            output.write(_clusters(request))
         raise Failure("slurm_load_jobs error: Invalid job id specified\n")
     if request.form is not None:
         await _print_documents(call, controller, output, request, request.form, text)
         return
-    for cluster in request.clusters if request.header else ():
-        output.write(f"CLUSTER: {cluster}\n")
+    output.write(_clusters(request))
     if (request.long and request.header) or request.iterate or request.verbose:
         output.write(today(now) + "\n")
     jobs = list(_visible(call, controller, request))
@@ -474,6 +475,11 @@ async def _print_once(call: Call, controller: Controller, output: Output, reques
         await _print_steps(output, request, text, jobs)
     else:
         await _print_jobs(output, request, text, jobs)
+
+
+def _clusters(request: Request) -> str:
+    """The line above the table of a cluster that was named."""
+    return "".join(f"CLUSTER: {cluster}\n" for cluster in request.clusters if request.header)
 
 
 def _exists(controller: Controller, job_id: int) -> bool:

@@ -34,6 +34,13 @@ def demand_in(state: State, request: JobRequest, partition: Partition | None, us
 
 
 def least_cpus(demand: Demand) -> int:
-    if demand.overcommit:
-        return max(demand.minimum_nodes, demand.minimum_cpus)
-    return max(demand.tasks * demand.cpus_per_task, demand.minimum_cpus)
+    """CPUs that the job needs in all, those among them that come with its GRES."""
+    cpus = demand.minimum_nodes if demand.overcommit else demand.tasks * demand.cpus_per_task
+    with_gres = sum(cpus * _least_gres(demand, kind) for kind, cpus in demand.cpus_per_gres)
+    return max(cpus, with_gres, demand.minimum_cpus)
+
+
+def _least_gres(demand: Demand, kind: str) -> int:
+    """GRES of a kind that the job needs in all."""
+    asked = ((demand.gres_per_job, 1), (demand.gres_per_node, demand.minimum_nodes), (demand.gres_per_task, demand.tasks))
+    return sum(count * times for wanted, times in asked for name, count in wanted if name.partition(":")[0] == kind)

@@ -57,10 +57,10 @@ def plan_starts(snapshot: Snapshot, previous: Forecast) -> Plan | None:
 
 def will_run(snapshot: Snapshot, row: PendingRow, wanted: Callable[[], bool] = always) -> Outlook:
     """When and where ``row`` would start if it were submitted now (``--test-only``), behind everything in ``snapshot``
-    that comes before it. One that could start at once has ``Reason.NONE`` and the snapshot's time. Raises forecast.Abandoned
-    as ``forecast`` does."""
+    that comes before it, however far ahead. One that could start at once has ``Reason.NONE`` and the snapshot's time. Raises
+    forecast.Abandoned as ``forecast`` does."""
     others = [other for other in snapshot.pending if other.job_id != row.job_id]
-    trial = replace(snapshot, pending=(*others, row), depth=0)
+    trial = replace(snapshot, pending=(*others, row), depth=0, window=0)
     made = Forecast(trial, wanted)
     for other in in_order(trial, trial.pending):
         if other is row:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from embedded_launcher import Cluster, embedded, make_job, running
 
-from slurmk.core.events import BatchEnded, JobStarted, KillFlag, NodesReleased, StepEnded, StepStarted
+from slurmk.core.events import BatchEnded, JobStarted, KillFlag, NodeChanged, NodesReleased, StepEnded, StepStarted
 from slurmk.model.job import BATCH_STEP
 from slurmk.model.states import JobState
 
@@ -34,6 +34,25 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("k") / "d"
     path.mkdir()
     return path
+
+
+def test_the_nodes_have_the_load_and_free_memory_of_this_machine(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bridge.local.launcher.MEASURE_SECONDS", 0.01)
+    monkeypatch.setattr(os, "getloadavg", lambda: (1.25, 0.5, 0.25))
+
+    async def story(cluster: Cluster) -> None:
+        def told() -> list[NodeChanged]:
+            return [event for event in cluster.events if isinstance(event, NodeChanged)]
+
+        await cluster.until(lambda: len(told()) >= 4)
+        assert [event.node.name for event in told()[:4]] == ["n1", "n2", "n3", "n4"]
+        total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20
+        for event in told():
+            assert event.node.cpu_load == 125
+            assert event.node.free_memory is not None
+            assert 0 < event.node.free_memory < total
+
+    with_cluster(story, directory)
 
 
 def test_a_job_from_start_to_release(directory: Path) -> None:

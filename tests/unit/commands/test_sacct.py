@@ -285,6 +285,9 @@ def test_every_field_prints_what_the_reference_printed(store: Store) -> None:
     ("arguments", "message"),
     [
         (["-j", "1229", "-o", "foo"], 'sacct: error: Invalid field requested: "foo"'),
+        (["-o", "jobid,allocgres%20"], "sacct: fatal: AllocGRES has been removed, please use AllocTRES"),
+        (["-o", "ReqGres"], "sacct: fatal: ReqGRES has been removed, please use ReqTRES"),
+        (["-o", "allocgr"], 'sacct: error: Invalid field requested: "allocgr"'),
         (["-o", "reserved"], 'sacct: error: Invalid field requested: "reserved"'),
         (["-j", "xx"], "sacct: fatal: Bad job/step specified: xx"),
         (["-j", "0"], "sacct: fatal: Bad job/step specified: 0: JobID can not be zero"),

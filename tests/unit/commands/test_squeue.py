@@ -58,6 +58,13 @@ def test_running_jobs_show_their_nodes_and_times(controller: FakeController) -> 
     assert said.out == "1|R|0:02|4:58|2|2|n[1-2]|n[1-2]|n1|None\n"
 
 
+def test_a_named_cluster_stands_above_the_table_also_where_the_job_is_unknown(controller: FakeController) -> None:
+    said = run_command(controller, "squeue", "-M", "reference", "-j", "999999")
+    assert (said.out, said.err) == ("CLUSTER: reference\n", "slurm_load_jobs error: Invalid job id specified\n")
+    for words in (["-h", "-j", "999999"], ["--json", "-j", "999999"]):
+        assert "CLUSTER" not in run_command(controller, "squeue", "-M", "reference", *words).out
+
+
 def test_finished_jobs_only_when_asked_for(controller: FakeController) -> None:
     job = controller.submit(name="done")
     controller.start_all()

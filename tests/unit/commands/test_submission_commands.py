@@ -173,6 +173,9 @@ def test_test_only_says_when_and_where() -> None:
         "sbatch: Job 1000 to start at 2026-11-30T12:00:00 a using 4 processors on nodes n[5-6] in partition cpu"
     )
     assert not controller.machine.jobs
+    for command, words in ((sbatch, ("--wrap=true",)), (srun, ("true",))):
+        err = call(command, "--test-only", "-M", "reference", "-p", "cpu", *words)[2]
+        assert f"{command.NAME}: Job 1000 to start at 2026-11-30T12:00:00 on cluster reference a using 1 processors" in err
     code, _, err, _, _ = call(sbatch, "--test-only", "-n999", "--wrap=true")
     assert (code, err) == (1, "allocation failure: Requested node configuration is not available\n")
 

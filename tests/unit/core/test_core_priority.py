@@ -38,6 +38,22 @@ def test_size(small: bool, order: list[int]) -> None:
     assert jobs == order
 
 
+@pytest.mark.parametrize(
+    "request_of",
+    [
+        {"tres_per_job": "gres/gpu:2"},
+        {"tres_per_node": "gres/gpu:1", "minimum_nodes": 2, "maximum_nodes": 2},
+        {"tres_per_task": "gres/gpu:1", "tasks": 2},
+    ],
+)
+def test_the_size_counts_the_cpus_that_come_with_gpus(request_of: dict[str, object]) -> None:
+    cluster = Cluster(site_with(job_size=100000))
+    nodes = {"minimum_nodes": 2, "maximum_nodes": 2} if "minimum_nodes" in request_of else {}
+    plain = cluster.job(cluster.submit(BOB, partition="gpu", tasks=8, **nodes)).priority
+    with_gpus = cluster.job(cluster.submit(BOB, partition="gpu", cpus_per_tres="gres/gpu:4", **request_of)).priority
+    assert with_gpus == plain
+
+
 def test_partition_and_qos_and_association() -> None:
     site = site_with(partition=1000, qos=2000, assoc=500, fairshare=100)
     first, *others = site.partitions
