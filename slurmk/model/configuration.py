@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from grammar.configuration import Configuration, Reader, Record, Setting, read_gres_conf, read_slurm_conf, read_topology_conf
@@ -334,11 +334,22 @@ def _shown(configuration: Configuration) -> dict[str, str]:
         setting = configuration.get(key.name)
         if key.value is not Value.FACT:
             shown[key.name] = _with_unit(key.default if setting is None else _as_shown(setting), key.unit)
+    shown["JobDefaults"] = _job_defaults(configuration.get) or shown["JobDefaults"]
     for key in OTHER_KEYS:
         setting = configuration.get(key.name)
-        if setting is not None:
+        if setting is not None and key.name not in JOB_DEFAULTS:
             shown[key.name] = _as_shown(setting)
     return shown
+
+
+JOB_DEFAULTS = ("DefCpuPerGPU", "DefMemPerGPU")
+"""What the site or a partition gives with each GPU to jobs that ask for no CPUs, or no memory."""
+
+
+def _job_defaults(get: Callable[[str], Setting | None]) -> str:
+    """``DefCpuPerGPU=2,DefMemPerGPU=1000``, as JobDefaults are shown; "" for none."""
+    said = [(key, setting) for key in JOB_DEFAULTS if (setting := get(key)) is not None]
+    return ",".join(f"{key}={setting.number}" for key, setting in said if setting.number != INFINITE)
 
 
 def _with_unit(text: str, unit: str) -> str:
@@ -636,6 +647,7 @@ def _partition(name: str, record: Record, nodes: Mapping[str, Node], node_sets: 
         grace_time=record.number("GraceTime", 0),
         over_time_limit=over.number if over else None,
         tres_billing_weights=record.text("TRESBillingWeights"),
+        job_defaults=_job_defaults(record.get),
         disable_root_jobs=_flag(record, "DisableRootJobs"),
         select_type_parameters=record.text("SelectTypeParameters").upper(),
     )

@@ -520,7 +520,7 @@ def demand_of(request: JobRequest, partition: Partition, site: Site, *, user_id:
         tasks_per_node = 1  # on however many nodes it gets
     cpus_per_task = cpus_of_task(request)
     memory_per_node, memory_per_cpu = _memory(request, partition, site)
-    per_gres_memory = parse_gres(request.memory_per_tres)
+    cpus_per_gres, per_gres_memory = _per_gres(request, partition, site, (*per_node, *per_job, *per_task))
     if per_gres_memory:
         memory_per_node = memory_per_cpu = None
     if memory_per_cpu:
@@ -545,7 +545,7 @@ def demand_of(request: JobRequest, partition: Partition, site: Site, *, user_id:
         gres_per_job=per_job,
         gres_per_task=per_task,
         gres_per_socket=parse_gres(request.tres_per_socket),
-        cpus_per_gres=parse_gres(request.cpus_per_tres),
+        cpus_per_gres=cpus_per_gres,
         memory_per_gres=per_gres_memory,
         whole_nodes=exclusive,
         share_user=share_user,
@@ -628,6 +628,26 @@ def _memory(request: JobRequest, partition: Partition, site: Site) -> tuple[int 
         if where.default_memory_per_node:
             return where.default_memory_per_node, None
     return 0, None
+
+
+def _per_gres(
+    request: JobRequest, partition: Partition, site: Site, wanted: tuple[tuple[str, int], ...]
+) -> tuple[tuple[tuple[str, int], ...], tuple[tuple[str, int], ...]]:
+    """CPUs and memory (MiB) that come with each GRES: as asked for, else by DefCpuPerGPU and DefMemPerGPU."""
+    cpus, memory = parse_gres(request.cpus_per_tres), parse_gres(request.memory_per_tres)
+    if not any(name.partition(":")[0] == "gpu" for name, _ in wanted):
+        return cpus, memory
+    defaults = _job_defaults(site.parameters.get("JobDefaults") or "") | _job_defaults(partition.job_defaults)
+    if not cpus and request.cpus_per_task is None and "DefCpuPerGPU" in defaults:
+        cpus = (("gpu", defaults["DefCpuPerGPU"]),)
+    asked = request.memory_per_node, request.memory_per_cpu
+    if not memory and asked == (None, None) and "DefMemPerGPU" in defaults and site.memory_is_consumable:
+        memory = (("gpu", defaults["DefMemPerGPU"]),)
+    return cpus, memory
+
+
+def _job_defaults(text: str) -> dict[str, int]:
+    return {key: int(value) for key, _, value in (word.partition("=") for word in text.split(",")) if value.isdecimal()}
 
 
 def _raise_cpus(cpus_per_task: int, memory: int, partition: Partition, site: Site) -> tuple[int, int]:

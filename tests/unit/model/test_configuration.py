@@ -251,3 +251,10 @@ def test_nothing_but_grammar_errors(lines: list[tuple[str, str]]) -> None:
         load(text, x="KillWait=3", gres_conf="Name=gpu", topology_conf="a=b")
     with contextlib.suppress(GrammarError):
         load("TopologyPlugin=topology/tree\n", topology_conf=text, gres_conf=text)
+
+
+def test_job_defaults_of_the_site_and_of_partitions() -> None:
+    site = load("DefCpuPerGPU=3\nPartitionName=gpu Nodes=n1 DefCpuPerGPU=2 DefMemPerGPU=1000\n")
+    assert site.parameters["JobDefaults"] == "DefCpuPerGPU=3"
+    assert "DefCpuPerGPU" not in site.parameters
+    assert [partition.job_defaults for partition in site.partitions] == ["", "DefCpuPerGPU=2,DefMemPerGPU=1000"]

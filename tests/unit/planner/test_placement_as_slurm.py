@@ -383,3 +383,23 @@ def test_more_memory_on_a_node_than_a_partition_lets_jobs_have(
     wanted = job(minimum_nodes=1, **request_)
     outlook = plan(snapshot(wanted, site=replace(SITE, maximum_memory_per_node=site), debug=debug)).outlooks.get(1)
     assert (outlook is not None and outlook.reason is Reason.MAX_MEM_PER_LIMIT) == waits
+
+
+@pytest.mark.parametrize(
+    ("request_", "site", "partition", "cpus", "memory"),
+    [
+        ({"tres_per_job": "gres/gpu:2"}, "", "DefCpuPerGPU=2,DefMemPerGPU=1000", 4, 2000),
+        ({"tres_per_node": "gres/gpu:2"}, "DefCpuPerGPU=2,DefMemPerGPU=1000", "", 4, 2000),
+        ({"tres_per_node": "gres/gpu:1"}, "DefCpuPerGPU=2", "DefCpuPerGPU=3,DefMemPerGPU=500", 3, 500),
+        ({"tres_per_node": "gres/gpu:1", "cpus_per_task": 4}, "", "DefCpuPerGPU=2,DefMemPerGPU=1000", 4, 1000),
+        ({"tasks": 3, "tres_per_task": "gres/gpu:1"}, "", "DefCpuPerGPU=2,DefMemPerGPU=1000", 6, 3000),
+        ({"tres_per_job": "gres/gpu:2", "memory_per_node": 500}, "DefCpuPerGPU=3", "DefMemPerGPU=1000", 6, 500),
+        ({"tres_per_node": "gres/gpu:1", "cpus_per_tres": "gres/gpu:1"}, "", "DefCpuPerGPU=3", 1, 100),
+        ({"tasks": 1}, "", "DefCpuPerGPU=2,DefMemPerGPU=1000", 1, 100),
+    ],
+)
+def test_what_comes_with_each_gpu(request_: dict[str, Any], site: str, partition: str, cpus: int, memory: int) -> None:
+    gpu = replace(PARTITIONS["gpu"], job_defaults=partition)
+    wanted = job(partition="gpu", **{"minimum_nodes": 1, "maximum_nodes": 1, **request_})
+    [start] = plan(snapshot(wanted, site=replace(SITE, parameters={"JobDefaults": site}), gpu=gpu)).starts
+    assert (start.allocation.cpus, start.allocation.memory) == (cpus, memory)
