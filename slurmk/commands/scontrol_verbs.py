@@ -10,6 +10,7 @@ import logging
 import os
 import pwd
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from grammar.errors import GrammarError
@@ -174,18 +175,20 @@ async def notify(session: Session, arguments: Sequence[str]) -> int:
 
 
 async def top(session: Session, arguments: Sequence[str]) -> int:
-    """``top job,…``: these come before the other waiting jobs of their user, in their partition, account and QOS.
+    """``top job,…``: these come before the other waiting jobs of their user, in their partition, account and QOS. With
+    SchedulerParameters=enable_user_top users may say so of their own jobs.
 
     Nobody else's jobs are overtaken: what one gains in priority the others lose, by their nice values.
     """
     machine, caller = session.controller.machine, session.call.caller
+    users = "enable_user_top" in machine.site.scheduler_parameters
     names = [word for argument in arguments for word in scontrol_update.split_ids(argument)]
     chosen: list[Job] = []
     code = 0
     for name in names:
         try:
             job = machine.select(parse(name))[0]
-            if not caller.operator:
+            if not caller.operator and not (users and job.credentials.user_id == caller.user_id):
                 raise SlurmError(Errno.ACCESS_DENIED)
             if not job.pending:
                 raise SlurmError(Errno.JOB_NOT_PENDING)
@@ -224,12 +227,13 @@ async def _reorder(session: Session, first: Sequence[Job]) -> int:
     lowest = min(wanted.values())
     wanted |= {job.job_id: max(1, lowest - 1) for job in family if job.job_id not in wanted and job.priority >= lowest}
     code = 0
+    caller = replace(session.call.caller, operator=True)  # who may reorder may also raise one of the jobs
     for job_id, priority in wanted.items():
         job = controller.machine.jobs[job_id]
         if job.priority == priority:
             continue
         nice = (job.request.nice or 0) + job.priority - priority
-        event = UpdateJob(controller.now(), session.call.caller, (JobSelection(job_id),), (("nice", nice),))
+        event = UpdateJob(controller.now(), caller, (JobSelection(job_id),), (("nice", nice),))
         for answer in await controller.apply(event):
             if isinstance(answer, Refused):
                 code = session.say(scontrol_update.error_line(str(job_id), answer.error))

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from command_fakes import ALICE, NOBODY, ROOT, SCRIPT, FakeController, run_command
+from command_fakes import ALICE, BOB, NOBODY, ROOT, SCRIPT, FakeController, reference_site, run_command
 
 from slurmk.model.states import JobState, NodeFlag
 
@@ -424,3 +424,18 @@ def test_small_answers(controller: FakeController) -> None:
     assert run_command(controller, "scontrol", "errnumstr", "2017").out == f"{INVALID}\n"
     assert run_command(controller, "scontrol", "version").out.startswith("slurm 26.05.")
     assert run_command(controller, "scontrol", "ping").out.startswith("Slurmctld(primary) at ")
+
+
+def test_users_reorder_their_own_jobs_where_the_site_lets_them() -> None:
+    controller = FakeController(reference_site(scheduler_parameters={"enable_user_top": ""}))
+    first, second, third = (controller.submit(ALICE, begin_time=int(controller.time) + 60) for _ in range(3))
+    other = controller.submit(BOB)
+    before = controller.machine.jobs[other].priority
+    said = run_command(controller, "scontrol", "top", f"{third},{second}", caller=ALICE)
+    assert (said.out, said.err, said.code) == ("", "", 0)
+    order = sorted((first, second, third), key=lambda job: -controller.machine.jobs[job].priority)
+    assert order == [third, second, first]
+    assert controller.machine.jobs[other].priority == before, "nobody else's jobs are overtaken"
+    said = run_command(controller, "scontrol", "top", str(other), caller=ALICE)
+    assert (said.err, said.code) == (f"Access/permission denied for job {other}\n", 1)
+    assert controller.machine.jobs[other].priority == before
