@@ -83,8 +83,26 @@ def describe(job: Job, files: JobFiles, site: Site, extra: Mapping[str, Any]) ->
         "task_epilog": site.task_epilog,
         "parameters": {name: site.parameters[name] for name in PARAMETERS if site.parameters.get(name)},
         "request": _requested(job, site),
+        "components": [_component(each, site) for each in files.components],
         **extra,
     }
+
+
+def _component(job: Job, site: Site) -> dict[str, Any]:
+    """What the script of a het job sees of one component."""
+    return {
+        "job": job.job_id,
+        "name": job.name,
+        "account": job.account,
+        "partition": job.allocation.partition if job.allocation else job.partition,
+        "qos": job.qos,
+        "nodes": [{"node": share.node, "cpus": share.cpus, "tasks": share.tasks} for share in _shares(job)],
+        "request": _requested(job, site),
+    }
+
+
+def _shares(job: Job) -> Sequence[NodeShare]:
+    return job.allocation.shares if job.allocation else ()
 
 
 def _requested(job: Job, site: Site) -> dict[str, Any]:

@@ -981,7 +981,7 @@ SUBMISSION: tuple[SubmissionOption, ...] = (
     _row("epilog", _REQUIRED, "epilog", _text, commands=_RUN, variables="SLURM_EPILOG"),
     _row("exact", _NONE, "exact", commands=_RUN, variables="SLURM_EXACT"),
     _row("external-launcher", _NONE, "ignored", commands=_RUN, refused="external launchers are not supported yet"),
-    _row("het-group pack-group", _REQUIRED, "het_group", _het_group, commands=_RUN, accepted=_NOT_YET),
+    _row("het-group pack-group", _REQUIRED, "het_group", _het_group, commands=_RUN),
     _row("ignore-signals", _REQUIRED, "ignore_signals", _ignored_signals, commands=_RUN),
     _row("interactive", _NONE, "interactive", commands=_RUN, hidden=True),
     _row("jobid", _REQUIRED, "job_id", _job_id, commands=_RUN, variables="SLURM_JOB_ID"),

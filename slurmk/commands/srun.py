@@ -19,10 +19,12 @@ from grammar.bindings import cpu_binding_type
 from grammar.errors import GrammarError
 from grammar.hostlist import compress, expand
 from grammar.options import OptionError
+from slurmk.commands.allocation_environment import allocation_environment
 from slurmk.commands.broadcast import of_program
 from slurmk.commands.call import VERSION_TEXT, Call, Controller, Output, Unreadable
 from slurmk.commands.option_help import completions, help_text, usage_text
 from slurmk.commands.sbatch import as_bytes, exit_error, tell_outlook
+from slurmk.commands.srun_components import Part, environment_of, groups_of, joined, members, of_several_programs, parts_of
 from slurmk.commands.submission import (
     Options,
     absolute,
@@ -32,7 +34,6 @@ from slurmk.commands.submission import (
     credentials_of,
     exported,
     option_variables,
-    parse_components,
     propagated_limits,
     read_layers,
     read_node_files,
@@ -72,25 +73,30 @@ async def run(call: Call, controller: Controller, output: Output) -> int:
 
 
 async def _run(call: Call, controller: Controller, output: Output) -> int:
-    given, operands = parse_components(NAME, call.arguments)
+    parts = parts_of(call.arguments)
+    given, operands = [part.given for part in parts], parts[0].operands
     early = {one.name: one.value for component in given for one in component}
     if (answer := _early(early)) is not None:
         output.write(answer)
         return 0
     check_values(NAME, given, controller.now())
-    if not operands:
+    if not all(part.operands for part in parts):
         raise OptionError(f"{NAME}: fatal: No command given to execute.", code=1)
-    if len(given) > 1:
-        raise OptionError(f"{NAME}: error: steps of several components are not run yet", code=1)
     job_id = _job_id(early, call.environment)
     ignored = OF_STEPS if job_id is None else OF_ALLOCATIONS
-    options = read_layers(NAME, call.environment, given, controller.now(), ignored_variables=ignored)[0]
+    told = read_layers(NAME, call.environment, given, controller.now(), ignored_variables=ignored)
+    options = told[0]
     if options.get("verbose"):
         output.error("".join(f"{line}\n" for line in verbose_lines(NAME, options)))
     if "rank" in (options.get("cpu_binding") or "").lower().split(","):
         output.error(f"{NAME}: Ignoring --cpu-bind=rank. Rank binding is obsolete.\n")
     _check_settings(options, alone=job_id is None)
-    await read_node_files(NAME, options, output)
+    for each in told:
+        await read_node_files(NAME, each, output)
+    if job_id is None and len(parts) > 1:
+        return await _alone_together(call, controller, output, told, parts)
+    if job_id is not None and (len(parts) > 1 or options.get("het_group") is not None):
+        return await _steps_in_job(call, controller, output, parts, job_id)
     multi_prog = await _multi_prog(output, options, operands)
     if job_id is not None:
         return _step_in_job(call, controller, output, options, operands, multi_prog, job_id)
@@ -169,6 +175,34 @@ def _step_in_job(
     if call.remote:
         _check_container(checked.request, job)
     _execute(call, controller, output, step, job, options)
+    return 0
+
+
+async def _steps_in_job(call: Call, controller: Controller, output: Output, parts: Sequence[Part], job_id: int) -> int:
+    """A step of several parts, or in components of a het job."""
+    site, now = controller.machine.site, controller.now()
+    job = _running_job(call, controller, job_id)
+    components = members(job, controller.machine.jobs)
+    given = [part.given for part in parts]
+    told = read_layers(NAME, call.environment, given, now, ignored_variables=OF_ALLOCATIONS)
+    only = len(components) == 1
+    chosen = [(0, part) for part in range(len(parts))] if only and len(parts) > 1 else groups_of(told, len(components))
+    steps: list[StepRequest] = []
+    for group, part in chosen:
+        environment = environment_of(call.environment, group)
+        options = read_layers(NAME, environment, given, now, ignored_variables=OF_ALLOCATIONS)[part]
+        request = request_of(NAME, options, replace(call, environment=environment)).request
+        member = _running_job(call, controller, components[group].job_id)
+        multi_prog = await _multi_prog(output, options, parts[part].operands)
+        step = _step(call, options, request, parts[part].operands, multi_prog, member, site)
+        _check_step(step, member)
+        steps.append(replace(step, job_id=components[0].job_id))
+    if only and len(parts) > 1:
+        _execute(call, controller, output, of_several_programs(steps, job), job, told[0])
+        return 0
+    access = [controller.access(components[group]) for group, _ in chosen]
+    step = steps[0] if [group for group, _ in chosen] == [0] else joined(steps, access, controller.access(components[0]))
+    _execute(call, controller, output, step, components[chosen[0][0]], told[0])
     return 0
 
 
@@ -411,9 +445,10 @@ async def _alone(
     if options.get("test_only"):
         named = bool(options.get("clusters"))
         return await tell_outlook(NAME, controller, output, event, call.environment, quiet=False, named=named)
-    job_id = await _submit(call, controller, output, event, options, checked.request, quiet=quiet)
-    if job_id is None:
+    job_ids = await _submit(call, controller, output, event, (options,), (checked.request,), quiet=quiet)
+    if job_ids is None:
         return exit_error(call.environment)
+    job_id = job_ids[0]
     verbose = bool(options.get("verbose"))
     if verbose:
         output.error(f"{NAME}: JobId={job_id} returned by the controller\n")
@@ -431,6 +466,43 @@ async def _alone(
     )
     step = _with_program(step, options, controller.machine.site, output)
     _execute(call, controller, output, step, job, options)
+    return 0
+
+
+async def _alone_together(
+    call: Call, controller: Controller, output: Output, told: Sequence[Options], parts: Sequence[Part]
+) -> int:
+    """The same for a step of several parts, each in a component of a het job that is made for it."""
+    quiet, site = bool(told[0].get("quiet")), controller.machine.site
+    submissions = []
+    for options, part in zip(told, parts, strict=True):
+        options.values.setdefault("name", os.path.basename(part.operands[0]))
+        request = request_of(NAME, options, call).request
+        submissions.append(_submission(call, options, request, part.operands))
+    event = Submit(controller.now(), call.caller, tuple(submissions))
+    requests = [submission.request for submission in submissions]
+    job_ids = await _submit(call, controller, output, event, told, requests, quiet=quiet)
+    if job_ids is None:
+        return exit_error(call.environment)
+    jobs: list[Job] = []
+    try:
+        for job_id in job_ids:
+            job = await _wait_for_nodes(controller, output, job_id, told[0], quiet=quiet or bool(jobs))
+            if job is None:
+                return exit_error(call.environment)
+            jobs.append(job)
+    except BaseException:
+        await asyncio.shield(_cancel(call, controller, job_ids[0]))
+        raise
+    steps = [
+        replace(_step(call, options, request, part.operands, None, job, site), owns_allocation=True, job_id=job_ids[0])
+        for options, request, part, job in zip(told, requests, parts, jobs, strict=True)
+    ]
+    made = [(job, request, options) for job, request, options in zip(jobs, requests, told, strict=True)]
+    within = allocation_environment(made, site, directory=call.directory, host=call.host)
+    inside = replace(call, environment={**call.environment, **within})
+    access = [controller.access(job) for job in jobs]
+    _execute(inside, controller, output, joined(steps, access, access[0]), jobs[0], told[0])
     return 0
 
 
@@ -452,23 +524,14 @@ async def _submit(
     controller: Controller,
     output: Output,
     event: Submit,
-    options: Options,
-    request: JobRequest,
+    told: Sequence[Options],
+    requests: Sequence[JobRequest],
     *,
     quiet: bool,
-) -> int | None:
-    """The job of the allocation; None when it was refused, which the caller has been told."""
-    environment = dict(call.environment) | option_variables(request, options)
-    environment["SLURM_SUBMIT_DIR"] = call.directory
-    environment["SLURM_SUBMIT_HOST"] = call.host
-    environment["SLURM_JOB_NAME"] = request.name or ""
-    files = JobFiles(
-        script=b"",
-        arguments=(),
-        environment={as_bytes(name): as_bytes(value) for name, value in environment.items()},
-        secret=b"",
-    )
-    for answer in await controller.apply(event, (files,)):
+) -> tuple[int, ...] | None:
+    """The jobs of the allocation; None when it was refused, which the caller has been told."""
+    files = tuple(_files(call, options, request) for options, request in zip(told, requests, strict=True))
+    for answer in await controller.apply(event, files):
         if isinstance(answer, Refused):
             output.error("".join(f"{NAME}: error: {notice}\n" for notice in answer.notices))
             output.error(_refusal(answer))
@@ -476,8 +539,18 @@ async def _submit(
         if isinstance(answer, Accepted):
             if not quiet:
                 output.error("".join(f"{NAME}: {notice}\n" for notice in answer.notices))
-            return answer.job_ids[0]
+            return answer.job_ids
     return None
+
+
+def _files(call: Call, options: Options, request: JobRequest) -> JobFiles:
+    """What processes of the allocation that nobody gives another environment start from."""
+    environment = dict(call.environment) | option_variables(request, options)
+    environment["SLURM_SUBMIT_DIR"] = call.directory
+    environment["SLURM_SUBMIT_HOST"] = call.host
+    environment["SLURM_JOB_NAME"] = request.name or ""
+    encoded = {as_bytes(name): as_bytes(value) for name, value in environment.items()}
+    return JobFiles(script=b"", arguments=(), environment=encoded, secret=b"")
 
 
 def _refusal(refused: Refused) -> str:

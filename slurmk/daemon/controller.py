@@ -483,6 +483,9 @@ class Daemon:
         files = self.engine.recent_files.get(key)
         if files is None:
             files = await asyncio.to_thread(self._store.files, key)
+        if job.het_components:
+            jobs = self.machine.jobs
+            files = replace(files, components=tuple(jobs[member] for member in job.het_components if member in jobs))
         if not job.batch or not wants_login(job.request):
             return files
         return replace(files, environment={**await self.logins.of(job.credentials), **files.environment})

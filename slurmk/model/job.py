@@ -368,3 +368,4 @@ class JobFiles:
     arguments: tuple[bytes, ...]
     environment: Mapping[bytes, bytes]
     secret: bytes
+    components: tuple[Job, ...] = ()  # of the het job that the job is the first of, as they start

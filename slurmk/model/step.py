@@ -97,6 +97,10 @@ class StepRequest:
     hint: str | None = None
     ignore_signals: tuple[int, ...] = ()  # that srun does not act on
     het_group: str | None = None
+    het: bool = False  # one part of a step over several components of a het job
+    others: tuple[Mapping[str, object], ...] = ()  # of such a step, the other parts: request, address, secret
+    counter: Mapping[str, str] | None = None  # where the het job's steps are counted: address, secret
+    programs: tuple[tuple[tuple[str, ...], int], ...] = ()  # of several programs in one job, each with its number of tasks
     comment: str | None = None
     quiet: int = 0
     verbose: int = 0

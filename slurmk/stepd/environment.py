@@ -31,6 +31,11 @@ LAUNCHERS = {
 }
 """What tells MPI's own launchers to use srun."""
 
+OF_COMPONENTS = frozenset(
+    ("SLURM_CPUS_PER_TASK", "SLURM_MEM_PER_CPU", "SLURM_MEM_PER_NODE", "SLURM_NPROCS", "SLURM_NTASKS", "SLURM_TRES_PER_TASK")
+)
+"""What was asked for that is told of each component of a het job."""
+
 GPU_VARIABLES = ("CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "ROCR_VISIBLE_DEVICES", "ZE_AFFINITY_MASK")
 
 REQUESTED: Sequence[Tuple[str, str]] = (
@@ -237,8 +242,33 @@ def batch_environment(job: Description) -> Variables:
             "SLURM_TASKS_PER_NODE": hosts.counts(tasks_per_node(job)),
         }
     )
+    environment.update(het_variables(job.get("components") or ()))
     environment["PATH"] = path_with(environment.get("PATH"), job.get("commands", ""))
     return environment
+
+
+def het_variables(components: Sequence[Description]) -> Variables:
+    """What the script of a het job sees of its components; nothing for another job."""
+    found: Variables = {"SLURM_HET_SIZE": str(len(components))} if components else {}
+    for number, job in enumerate(components):
+        nodes = job["nodes"]
+        own = requested_variables(job["request"])
+        own = {name: value for name, value in own.items() if name in OF_COMPONENTS}
+        own.update(
+            {
+                "SLURM_JOB_ACCOUNT": job["account"],
+                "SLURM_JOB_CPUS_PER_NODE": hosts.counts(node["cpus"] for node in nodes),
+                "SLURM_JOB_ID": str(job["job"]),
+                "SLURM_JOB_NAME": job["name"],
+                "SLURM_JOB_NODELIST": hosts.compress(node["node"] for node in nodes),
+                "SLURM_JOB_NUM_NODES": str(len(nodes)),
+                "SLURM_JOB_PARTITION": job["partition"],
+                "SLURM_JOB_QOS": job["qos"],
+                "SLURM_TASKS_PER_NODE": hosts.counts(tasks_per_node(job)),
+            }
+        )
+        found.update({"%s_HET_GROUP_%d" % (name, number): value for name, value in own.items() if value})
+    return found
 
 
 def path_with(path: Optional[str], commands: str) -> str:
@@ -278,6 +308,25 @@ def srun_variables(job: Description, step: Step) -> Variables:
         }
     )
     return dict(LAUNCHERS, **found)
+
+
+def _of_het_step(environment: Variables, het: Mapping[str, Any], index: int) -> Variables:
+    """What the tasks of a step over several components see of the whole; what is told of components is also told by the name
+    that they had before."""
+    nodes, counts = het["nodes"], het["counts"]
+    listed = hosts.compress(nodes)
+    found = {name.replace("_HET_", "_PACK_"): value for name, value in environment.items() if "_HET_GROUP_" in name}
+    if "SLURM_HET_SIZE" in environment:
+        found["SLURM_PACK_SIZE"] = environment["SLURM_HET_SIZE"]
+    tasks = str(sum(counts))
+    found.update(dict.fromkeys(("SLURM_JOB_ID", "SLURM_JOBID"), str(het["job"])))
+    found.update(dict.fromkeys(("SLURM_NTASKS", "SLURM_NPROCS", "SLURM_STEP_NUM_TASKS"), tasks))
+    found.update(dict.fromkeys(("SLURM_NNODES", "SLURM_STEP_NUM_NODES", "SLURM_JOB_NUM_NODES"), str(len(nodes))))
+    found.update(dict.fromkeys(("SLURM_JOB_NODELIST", "SLURM_NODELIST", "SLURM_STEP_NODELIST"), listed))
+    found.update(dict.fromkeys(("SLURM_TASKS_PER_NODE", "SLURM_STEP_TASKS_PER_NODE"), hosts.counts(counts)))
+    found["SLURM_JOB_CPUS_PER_NODE"] = hosts.counts(het["cpus"])
+    found["SLURM_NODEID"] = str(het["first_node"] + index)
+    return found
 
 
 PRESERVED = ("SLURM_JOB_NUM_NODES", "SLURM_NNODES", "SLURM_NPROCS", "SLURM_NTASKS", "SLURM_TASKS_PER_NODE")
@@ -334,6 +383,8 @@ def step_environment(job: Description, step: Mapping[str, Any], index: int) -> V
         environment.setdefault("SLURM_TRES_PER_TASK", "cpu=%d" % step["cpus_per_task"])
     if step.get("preserve"):
         environment.update({name: step["environment"][name] for name in PRESERVED if name in step["environment"]})
+    if step.get("het"):
+        environment.update(_of_het_step(environment, step["het"], index))
     if step["step"] == INTERACTIVE_STEP:
         environment.pop("SLURM_DISTRIBUTION")
     environment.update(step.get("bindings") or {})

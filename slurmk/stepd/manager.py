@@ -10,10 +10,12 @@ From sattach: ``attach`` (step), and STREAM frames of input. To sattach: ``refus
 From sbcast: ``broadcast``, then any number of ``write`` (see ``questions``). To sbcast for each: ``written`` (faults). Peers
 are told the same, and answer ``written`` (id, error, errno).
 
+From srun in a het job: ``number``. To it: ``number`` (number).
+
 From salloc: ``hold``, then ``return`` (status). To salloc: ``revoked`` (timed_out), ``returned``, ``notice`` (text).
 
-From srun: ``step`` (request, environment, owns_allocation, pty, address), ``go``, ``signal`` (signal), ``kill`` (signal, cause,
-kill_wait), ``window`` (rows, columns), and STREAM frames of input. To srun: ``refused`` (text), ``waiting`` (text), ``created``
+From srun: ``step`` (request, environment, owns_allocation, pty, address), ``go`` (het), ``signal`` (signal), ``kill``
+(signal, cause, kill_wait), ``window`` (rows, columns), and STREAM frames of input. To srun: ``refused`` (text), ``waiting`` (text), ``created``
 (step, nodes, ranks, …), ``running`` (node, tasks), ``exit`` (node, rank, status), ``failed`` (node, text, errno),
 ``aborting``, ``taken``, ``ended``, ``returned``, and STREAM frames of output.
 """
@@ -56,7 +58,10 @@ LAST_STEP = 0xFFFFFFEF
 LEAVE_SECONDS = 10.0
 """How long an srun that was told the end may take to go."""
 
-OF_USERS = ("step", "hold", "attach", "broadcast")
+GATED = ("prolog", "bcast", "het")
+"""What has a step's tasks wait until srun says ``go``."""
+
+OF_USERS = ("step", "hold", "attach", "broadcast", "number")
 """Kinds of connections that programs of the job's user make: they hold what ``messages.step_secret`` gives them."""
 
 KEPT_OUTPUT = 256 * 1024
@@ -112,8 +117,16 @@ class Step:
         self.kept: Deque[bytes] = collections.deque()  # frames of output for sattachs that come later
         self._kept_size = 0
         self.go = asyncio.Event()  # srun has sent the program and run its prolog
-        if not (request.get("prolog") or request.get("bcast")):
+        self.het: Message = {}  # of a step over several components: what the whole is, and where this part begins
+        if not any(request.get(name) for name in GATED):
             self.go.set()
+
+    def take_place(self, het: Message) -> None:
+        """Number the tasks as the whole step over several components does."""
+        if het and not self.go.is_set():
+            self.het = het
+            first = int(het["first_task"])
+            self.layout.ranks = [[first + rank for rank in ranks] for ranks in self.layout.ranks]
 
     def show(self, frame: bytes, *, keep: bool = True) -> None:
         """A frame for every sattach there is, or will be. One that does not read is dropped."""
@@ -208,6 +221,7 @@ class StepManager:
                 "step": self._serve_srun,
                 "hold": self._serve_salloc,
                 "attach": self._serve_sattach,
+                "number": self._serve_number,
                 "broadcast": self._serve_sbcast,
                 "peer": self._serve_peer,
                 "keeper": self._serve_keeper,
@@ -285,6 +299,13 @@ class StepManager:
         """Tell salloc that its allocation ends."""
         if self._holder is not None and not self._holder.is_closing():
             self._holder.write(messages.pack({"kind": "revoked", "timed_out": timed_out}))
+
+    async def _serve_number(self, opening: Message, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """A number for a step in another component of the het job, which counts its steps here."""
+        number = self._next
+        self._next += 1
+        writer.write(messages.pack({"kind": "number", "number": number}))
+        await _hear_out(reader, writer)
 
     # ---------------------------------------------------------------- sattach
 
@@ -409,10 +430,8 @@ class StepManager:
         if self._next >= int(self.job.get("maximum_step_count") or LAST_STEP):
             raise layout.Refused("Step limit reached for this job")
         made = layout.lay_out(self.job, request, self.holdings, self._first)
-        interactive = bool(request.get("interactive")) and INTERACTIVE_STEP not in self.steps
-        number = INTERACTIVE_STEP if interactive else self._next
+        number = self._number(request)
         step = Step(self.job["job"], number, request, made, [self.job["nodes"][node]["node"] for node in made.job_nodes])
-        self._next += 0 if interactive else 1
         self._first = (made.job_nodes[-1] + 1) % len(self.holdings)
         layout.hold(made, self.holdings)
         self.steps[step.number] = step
@@ -433,6 +452,16 @@ class StepManager:
             }
         )
         return step
+
+    def _number(self, request: Message) -> int:
+        """The number of a new step: its own where it is a shell of salloc's or part of a step that was numbered elsewhere."""
+        if request.get("interactive") and INTERACTIVE_STEP not in self.steps:
+            return INTERACTIVE_STEP
+        wanted = request.get("number")
+        free = wanted is not None and 0 <= int(wanted) <= LAST_STEP and int(wanted) not in self.steps
+        number = int(wanted) if free and wanted is not None else self._next
+        self._next = max(self._next, number + 1)
+        return number
 
     async def _run(self, step: Step, opening: Message, reader: asyncio.StreamReader) -> int:
         """Start the tasks, and stay until all of the step is over; its wait status."""
@@ -630,6 +659,7 @@ class StepManager:
         elif kind == "kill":
             self._kill(step, int(message["signal"]), float(message.get("kill_wait", 0)), str(message.get("cause", "")))
         elif kind == "go":
+            step.take_place(message.get("het") or {})
             step.go.set()
         elif kind == "window":
             for link in step.keepers.values():

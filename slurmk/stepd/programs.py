@@ -21,7 +21,7 @@ def tasks_of(job: Mapping[str, Any], step: Step, opening: Mapping[str, Any], mem
     --multi-prog file that lacks a task."""
     request = step.request
     made = step.layout
-    programs = _programs(request, made.tasks)
+    programs = _programs(request, sum(step.het["counts"]) if step.het else made.tasks)
     gpus = environment.gpu_binding(request)
     hooks = _hooks(job, request)
     seen = {
@@ -42,6 +42,7 @@ def tasks_of(job: Mapping[str, Any], step: Step, opening: Mapping[str, Any], mem
         "address": opening.get("address") or "127.0.0.1",
         "port": opening.get("port") or 0,
         "preserve": request.get("preserve_environment"),
+        "het": step.het,
         "verbose": request.get("verbose", 0),
         "quiet": request.get("quiet", 0),
     }
@@ -114,6 +115,8 @@ def _hooks(job: Mapping[str, Any], request: Mapping[str, Any]) -> Message:
 
 
 def _programs(request: Mapping[str, Any], tasks: int) -> List[List[str]]:
+    if request.get("programs"):
+        return [list(argv) for argv, count in request["programs"] for _ in range(count)]
     if request.get("multi_prog") is None:
         return [list(request["argv"])] * tasks
     return multiple(str(request["multi_prog"]), tasks, "".join(request["argv"][:1]))

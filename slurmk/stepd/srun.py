@@ -20,7 +20,7 @@ from slurmk.stepd.processes import Identity, own_variables
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict, List, Mapping, Optional, Tuple
+    from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
     from slurmk.stepd.terminal import Terminal
 
@@ -106,15 +106,31 @@ class Sink:
                 return
 
 
-class Srun:
-    """One run of srun."""
+class Part:
+    """The step's part in one component of a het job, which has a step manager of its own. Other steps have one part."""
 
-    def __init__(self, request: Message, environment: List[str], address: str, secret: str) -> None:
+    def __init__(self, request: Message, address: str, secret: str) -> None:
+        self.request = request
+        self.address = address
+        self.secret = secret
+        self.channel: messages.Channel
+        self.created: Message = {}
+        self.first = 0  # the number of its first task in the whole step
+        self.ended = False
+        self.returned = False
+
+
+class Srun:
+    """One run of srun. ``others`` are the parts in the other components of a het job."""
+
+    def __init__(
+        self, request: Message, environment: List[str], address: str, secret: str, others: Sequence[Part] = ()
+    ) -> None:
         self.request = request
         self.environment = environment
         self.address = address
         self.secret = secret
-        self.channel: messages.Channel
+        self.parts = [Part(request, address, secret), *others]
         self.created: Message = {}
         self.name = ""  # StepId=5.0
         self.ranks: Dict[int, str] = {}  # of each task: its node
@@ -152,29 +168,8 @@ class Srun:
         for descriptor in (self._wake, self._wake_end):
             os.set_blocking(descriptor, False)
         signal.set_wakeup_fd(self._wake_end, warn_on_full_buffer=False)
-        try:
-            connection = messages.dial(
-                self.address,
-                "srun",
-                {
-                    "kind": "step",
-                    "request": self.request,
-                    "environment": self.environment,
-                    "owns_allocation": bool(self.request.get("owns_allocation")),
-                    "pty": self.terminal.size() if self.terminal is not None else None,
-                    "limits": own_limits(str(self.request.get("propagate") or "")),
-                },
-                self.secret,
-            )
-        except (ConnectionRefusedError, FileNotFoundError):  # a step manager listens for as long as its job lives
-            cause = "Job/step already completing or completed"
-            raise Failure("Unable to create step for job %s: %s" % (self.request.get("job_id"), cause)) from None
-        except OSError as error:
-            cause = error.strerror or str(error)
-            raise Failure("Unable to create step for job %s: %s" % (self.request.get("job_id"), cause)) from None
-        except wire.WireError as error:
-            raise Failure("Unable to create step for job %s: %s" % (self.request.get("job_id"), error)) from None
-        self.channel = messages.Channel(connection)
+        for part in self.parts:
+            self._dial(part)
         try:
             if self.terminal is not None:
                 self.terminal.make_raw()
@@ -187,8 +182,38 @@ class Srun:
         self._run_epilog()
         return self._exit_code()
 
+    def _dial(self, part: Part) -> None:
+        opening = {
+            "kind": "step",
+            "request": part.request,
+            "environment": self.environment,
+            "owns_allocation": bool(self.request.get("owns_allocation")),
+            "pty": self.terminal.size() if self.terminal is not None else None,
+            "limits": own_limits(str(self.request.get("propagate") or "")),
+        }
+        try:
+            part.channel = messages.Channel(messages.dial(part.address, "srun", opening, part.secret))
+            return
+        except (ConnectionRefusedError, FileNotFoundError):  # a step manager listens for as long as its job lives
+            cause = "Job/step already completing or completed"
+        except OSError as error:
+            cause = error.strerror or str(error)
+        except wire.WireError as error:
+            cause = str(error)
+        raise Failure("Unable to create step for job %s: %s" % (self.request.get("job_id"), cause))
+
+    def _tell(self, message: Message) -> None:
+        for part in self.parts:
+            part.channel.message(message)
+
+    def _hang_up(self) -> None:
+        """Leave the step; what it has left is ended."""
+        self.ended = self.returned = True
+        for part in self.parts:
+            part.channel.close()
+
     def _over(self) -> bool:
-        if self.channel.closed:
+        if any(part.channel.closed and not part.ended for part in self.parts):
             if not self.ended:
                 say("error: the step manager of the job went away")
                 self.failed = self.failed or 1
@@ -203,8 +228,11 @@ class Srun:
     def _turn(self) -> None:
         poll = select.poll()
         poll.register(self._wake, select.POLLIN)
-        poll.register(self.channel, select.POLLIN | (select.POLLOUT if self.channel.waiting else 0))
-        if self.input is not None and self.created and self.untaken < UNTAKEN and not self.channel.full:
+        for part in self.parts:
+            if not part.channel.closed:
+                poll.register(part.channel, select.POLLIN | (select.POLLOUT if part.channel.waiting else 0))
+        full = self.untaken >= UNTAKEN * len(self.parts) or any(part.channel.full for part in self.parts)
+        if self.input is not None and self.created and not full:
             poll.register(self.input, select.POLLIN)
         times = [at for at in (self.tell_at, self.wait_until, self.waiting_at) if at is not None]
         timeout = max(0.0, min(times) - time.monotonic()) * 1000 if times else None
@@ -216,13 +244,14 @@ class Srun:
                 pass
         while self.pending:
             self._signalled(self.pending.pop(0))
-        if self.channel.fileno() in ready:
-            self.channel.flush()
-            for kind, payload in self.channel.receive():
-                if kind == wire.STREAM:
-                    self._output(*messages.unpack_stream(payload))
-                elif kind == wire.MESSAGE:
-                    self._hear(messages.unpack(payload))
+        for part in self.parts:
+            if not part.channel.closed and part.channel.fileno() in ready:
+                part.channel.flush()
+                for kind, payload in part.channel.receive():
+                    if kind == wire.STREAM:
+                        self._output(*messages.unpack_stream(payload))
+                    elif kind == wire.MESSAGE:
+                        self._hear(messages.unpack(payload), part)
         if self.input is not None and self.input in ready:
             self._feed()
         self._due()
@@ -254,14 +283,16 @@ class Srun:
 
     # ---------------------------------------------------------------- what the manager says
 
-    def _hear(self, message: Message) -> None:
+    def _hear(self, message: Message, part: Part) -> None:
         kind = message.get("kind")
         if kind == "created":
-            self._take_step(message)
+            part.created = message
+            if all(part.created for part in self.parts):
+                self._take_step()
         elif kind == "running":
             self._detail("Node %s, %d tasks started" % (message["node"], message["tasks"]))
         elif kind == "exit":
-            self._task_ended(str(message["node"]), int(message["rank"]), int(message["status"]))
+            self._task_ended(part, str(message["node"]), int(message["rank"]), int(message["status"]))
         elif kind == "taken":
             self.untaken -= 1
         elif kind == "refused":
@@ -274,9 +305,11 @@ class Srun:
         elif kind == "aborting":
             self._say_aborted()
         elif kind == "ended":
-            self.ended = True
+            part.ended = True
+            self.ended = self.ended or all(part.ended for part in self.parts)
         elif kind == "returned":
-            self.returned = True
+            part.returned = True
+            self.returned = self.returned or all(part.returned for part in self.parts)
 
     def _launch_failed(self, message: Message) -> None:
         """The tasks of a node could not be started."""
@@ -298,16 +331,22 @@ class Srun:
         say("error: Unable to create step for job %s: %s" % (self.request.get("job_id"), text))
         self.failed = 1
         self.ended = True
+        if len(self.parts) > 1:
+            self._hang_up()
 
-    def _take_step(self, message: Message) -> None:
-        self.created = message
+    def _take_step(self) -> None:
+        """All parts of the step have their places."""
+        self.created = self.parts[0].created
         self.waiting_at = None
-        self.name = "StepId=%s.%s" % (message["job"], message["step"])
-        if message["waited"]:
+        self.name = "StepId=%s.%s" % (self.request.get("job_id") or self.created["job"], self.created["step"])
+        if self.created["waited"]:
             self.info("Step created for %s" % self.name)
-        for node, ranks in zip(message["nodes"], message["ranks"]):
-            self.ranks.update(dict.fromkeys(ranks, node))
-            self._detail("launching %s on host %s, %d tasks: %s" % (self.name, node, len(ranks), texts.bracketed(ranks)))
+        for part in self.parts:
+            part.first = len(self.ranks)
+            for node, ranks in zip(part.created["nodes"], part.created["ranks"]):
+                ranks = [part.first + rank for rank in ranks]
+                self.ranks.update(dict.fromkeys(ranks, node))
+                self._detail("launching %s on host %s, %d tasks: %s" % (self.name, node, len(ranks), texts.bracketed(ranks)))
         width = len(str(max(1, len(self.ranks)) - 1)) if self.request.get("label") else 0
         buffered = not self.request.get("unbuffered") and self.terminal is None
         self.sinks[1] = self._sink("output", "stdout", 1, width, buffered)
@@ -322,8 +361,23 @@ class Srun:
         if self.request.get("bcast") and not self._send_program():
             return
         self._run_prolog()
-        if self.request.get("prolog") or self.request.get("bcast"):
-            self.channel.message({"kind": "go"})
+        if any(self.request.get(name) for name in ("prolog", "bcast", "het")):
+            self._go()
+
+    def _go(self) -> None:
+        """Have the tasks start; each part of a step over several components is told of the whole."""
+        made = [part.created for part in self.parts]
+        whole = {
+            "job": self.request.get("job_id"),
+            "nodes": [node for each in made for node in each["nodes"]],
+            "counts": [len(ranks) for each in made for ranks in each["ranks"]],
+            "cpus": [cpus for each in made for cpus in each["cpus"]],
+        }
+        nodes = 0
+        for part in self.parts:
+            het = dict(whole, first_task=part.first, first_node=nodes) if self.request.get("het") else {}
+            part.channel.message({"kind": "go", "het": het})
+            nodes += len(part.created["nodes"])
 
     def _sink(self, name: str, stream: str, descriptor: int, width: int, buffered: bool) -> Sink:
         pattern = self.request.get(name)
@@ -351,13 +405,13 @@ class Srun:
         else:
             sink.take(rank, data)
 
-    def _task_ended(self, node: str, rank: int, status: int) -> None:
+    def _task_ended(self, part: Part, node: str, rank: int, status: int) -> None:
         first = not self.statuses
         self.statuses[rank] = status
         if os.WIFSIGNALED(status) and os.WTERMSIG(status) in (signal.SIGKILL, signal.SIGTERM):
             self.killed = True
         if status or self.request.get("verbose"):
-            self.untold.append((node, rank, status))
+            self.untold.append((node, rank - part.first, status))  # told by its number in its component
             if self.tell_at is None:
                 self.tell_at = time.monotonic() + GATHER_SECONDS
         if len(self.statuses) == len(self.ranks):
@@ -448,19 +502,18 @@ class Srun:
         """The user wants it to be over."""
         if not self.created:
             self.failed = 128 + signal.SIGTERM if self.failed == 0 else self.failed
-            self.ended = self.returned = True
-            self.channel.close()
+            self._hang_up()
             return
         self._say_aborted()
         self._kill(signal.SIGKILL, texts.by_signal(signal.SIGKILL))
 
     def _send_signal(self, number: int) -> None:
         if self.created:
-            self.channel.message({"kind": "signal", "signal": int(number)})
+            self._tell({"kind": "signal", "signal": int(number)})
 
     def _kill(self, number: int, cause: str) -> None:
         wait = int(self.created.get("kill_wait", 30))
-        self.channel.message({"kind": "kill", "signal": int(number), "cause": cause, "kill_wait": wait})
+        self._tell({"kind": "kill", "signal": int(number), "cause": cause, "kill_wait": wait})
 
     # ---------------------------------------------------------------- input and terminal
 
@@ -488,8 +541,9 @@ class Srun:
             return
         except OSError:
             data = b""
-        self.channel.send(messages.stream(0, self.input_rank, data))
-        self.untaken += 1
+        for part in self.parts:
+            part.channel.send(messages.stream(0, self.input_rank, data))
+        self.untaken += len(self.parts)
         if not data:
             self.input = None
 
@@ -519,7 +573,7 @@ class Srun:
                 rows, columns = self.terminal.size()
             except OSError:
                 return
-            self.channel.message({"kind": "window", "rows": rows, "columns": columns})
+            self._tell({"kind": "window", "rows": rows, "columns": columns})
 
     def _restore_terminal(self) -> None:
         if self.terminal is not None:
@@ -547,8 +601,7 @@ class Srun:
         if code:
             say("fatal: Failed to broadcast '%s'. Step launch aborted." % sent["source"])
             self.failed = 1
-            self.ended = self.returned = True
-            self.channel.close()
+            self._hang_up()
         return not code
 
     def _hook_environment(self, context: str) -> Dict[str, str]:
@@ -566,7 +619,7 @@ class Srun:
 
         status = hooks.run_of_srun(program, self.request["argv"], self._hook_environment("prolog_srun"), say)
         if status:
-            self.channel.message({"kind": "go"})
+            self._go()
             say("error: srun prolog failed rc = %d. Aborting step." % texts.exit_code(status))
             say("%s aborted before step completely launched." % self.name)
             self.failed = 1
@@ -621,6 +674,17 @@ def own_limits(names: str) -> Dict[str, Optional[int]]:
     return found
 
 
+def step_number(address: str, secret: str) -> int:
+    """A number for a step that is not of the het job's first component, where all of its steps are counted."""
+    try:
+        connection = messages.dial(address, "srun", {"kind": "number"}, secret)
+        number = int(messages.receive_message(connection)["number"])
+        connection.close()
+    except (OSError, KeyError, ValueError, wire.WireError) as error:
+        raise Failure("Unable to create step: %s" % error) from None
+    return number
+
+
 def check_program(request: Message) -> None:
     """Find the program here where it has to be here, for --bcast and SLURM_TEST_EXEC. Raises Fatal."""
     sent = request.get("bcast")
@@ -658,7 +722,14 @@ def main(arguments: List[str]) -> int:
         address = os.environ.get("SLURMK_STEP_MANAGER", "")
         if not address:
             raise Failure("Unable to create step for job %s: its step manager is not known" % request.get("job_id"))
-        code = Srun(request, environment, address, os.environ.get("SLURMK_JOB_SECRET", "")).run()
+        secret = os.environ.get("SLURMK_JOB_SECRET", "")
+        others = [Part(each["request"], each["address"], each["secret"]) for each in request.pop("others", None) or ()]
+        counter = request.pop("counter", None)
+        if counter:
+            number = step_number(counter["address"], counter["secret"])
+            for each in (request, *(part.request for part in others)):
+                each["number"] = number
+        code = Srun(request, environment, address, secret, others).run()
     except Failure as failure:
         say("%s: %s" % (failure.word, failure))
         code = 1

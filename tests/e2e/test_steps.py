@@ -162,3 +162,46 @@ def test_programs_are_sent_to_the_nodes_of_a_step(cluster: Cluster) -> None:
     assert "REQUEST_FILE_BCAST(" in failed.stderr
     assert failed.stderr.endswith("Step launch aborted.\n")
     assert cluster.run("srun --bcast no-such-program").stderr == "srun: fatal: Can not execute no-such-program\n"
+
+
+def test_steps_over_the_components_of_a_het_job(cluster: Cluster) -> None:
+    script = """#!/bin/bash
+#SBATCH -n2 -N1 -p gpu
+#SBATCH hetjob
+#SBATCH -n1 -N1 -p cpu -c2
+echo $SLURM_HET_SIZE $SLURM_JOB_NODELIST_HET_GROUP_0 $SLURM_CPUS_PER_TASK_HET_GROUP_1
+export FIRST=$SLURM_JOB_ID
+srun() { command srun -l "$@" | sort; }
+srun bash -c 'echo $SLURM_PROCID/$SLURM_NTASKS $SLURM_STEP_ID'
+srun --het-group=1 bash -c 'echo $SLURM_PROCID/$SLURM_NTASKS $((SLURM_JOB_ID - FIRST)) $SLURM_STEP_ID'
+srun --het-group=0,1 bash -c 'echo $SLURM_PROCID/$SLURM_NTASKS $SLURM_NODEID/$SLURM_NNODES $SLURM_STEP_ID'
+srun -n1 --het-group=1 echo later : --het-group=0 -n2 echo first
+command srun --het-group=0,1 bash -c 'exit $((SLURM_PROCID + 1))'; echo code $?
+command srun --het-group=2 true
+exit 0
+"""
+    job = int(cluster.ok("sbatch --parsable", stdin=script))
+    assert cluster.wait_end(job) == "COMPLETED"
+    lines = cluster.output(job).splitlines()
+    assert lines[0].split()[::2] == ["2", "2"]
+    assert lines[1:10] == [
+        *("0: 0/2 0", "1: 1/2 0"),
+        "0: 0/1 0 1",
+        *("0: 0/3 0/2 2", "1: 1/3 0/2 2", "2: 2/3 1/2 2"),
+        *("0: first", "1: first", "2: later"),
+    ]
+    assert "code 3" in lines
+    assert lines[-1] == "srun: error: Requested het-group offset exceeds highest hetjob index (2 > 1)"
+
+
+def test_several_programs_in_one_step(cluster: Cluster) -> None:
+    show = "bash -c 'echo $0 $SLURM_PROCID/$SLURM_NTASKS $((SLURM_HET_SIZE))'"
+    done = cluster.run(f"srun -l -n1 {show[:-1]}; exit 3' : -n2 {show} | sort")
+    assert done.stdout.splitlines() == ["0: bash 0/3 2", "1: bash 1/3 2", "2: bash 2/3 2"]
+    assert "task 0: Exited with exit code 3" in done.stderr
+    inside = "srun -l -N1 -n1 echo a : -N1 -n2 echo b | sort; srun -N2 true : -N1 true"
+    done = cluster.run(f"salloc -Q -N2 -n4 bash -c '{inside}'")
+    assert done.stdout.splitlines() == ["0: a", "1: b", "2: b"]
+    assert done.stderr == (
+        "srun: error: Allocation failure of 1 nodes: job size of 2, already allocated 2 nodes to previous components.\n"
+    )
