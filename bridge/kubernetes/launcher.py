@@ -104,8 +104,8 @@ AWAY_SECONDS = 1.0
 PROGRAMS_SECONDS = 60.0
 """How long a namespace is believed to have the programs, and a priority class its policy."""
 
-RUNTIME_SECONDS = 10.0
-"""How long Trainer's webhook may take to see the TrainingRuntime that was made a moment ago."""
+RUNTIME_SECONDS = 30.0
+"""How long webhooks may take to see the TrainingRuntime that was made a moment ago."""
 
 NEVER = "Never"
 """The preemptionPolicy of a priority class whose pods preempt nobody."""
@@ -382,7 +382,7 @@ class KubernetesLauncher:
             try:
                 return await self._api.create(manifest)
             except ApiError as error:
-                if resource_of(manifest) == TRAIN_JOB and "spec.runtimeRef" in str(error) and self._now() < patience:
+                if _lacks_runtime(manifest, error) and self._now() < patience:
                     await asyncio.sleep(LOOK_SECONDS)
                     continue
                 if not error.already_exists:
@@ -1023,6 +1023,14 @@ def _is_same(found: Manifest, manifest: Manifest) -> bool:
         return _secret_of(found) == _secret_of(manifest)
     owners = [owner.get("uid") for owner in found["metadata"].get("ownerReferences") or ()]
     return all(owner["uid"] in owners for owner in manifest["metadata"].get("ownerReferences") or ())
+
+
+def _lacks_runtime(manifest: Manifest, error: ApiError) -> bool:
+    """Whether a TrainJob was refused because its runtime is not there, as Trainer's webhook words it or Kueue's. Both look into
+    what they remember of the cluster, which lags behind."""
+    if resource_of(manifest) != TRAIN_JOB:
+        return False
+    return str(manifest["spec"]["runtimeRef"]["name"]) in str(error) and "not found" in str(error)
 
 
 def _key(job: Job) -> Key:

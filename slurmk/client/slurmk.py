@@ -238,12 +238,15 @@ def up_detached(directory: Path, options: "List[str]") -> int:
         process = start(directory, options, file.fileno())
     share = write_share(directory)
     put_in_place(directory)
-    ready = wait_until_ready(process, directory)
+    ready = wait_until_ready(process, directory, detach=True)
     if not ready:
         share.kill()
         share.wait()
     text = said.read_text(errors="replace")
     sys.stderr.write(text)
+    if not ready and standby(directory):
+        print("slurmk: the controller in %s is up and stands by: %s" % (directory, standby(directory)))
+        return 0
     if not ready:
         code = process.poll()
         if code is not None and not text:
@@ -283,14 +286,19 @@ def listen_to_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def wait_until_ready(process: "subprocess.Popen[bytes]", directory: Path) -> bool:
-    """True when the controller answers, false when it ended or takes too long."""
+def wait_until_ready(process: "subprocess.Popen[bytes]", directory: Path, detach: bool = False) -> bool:
+    """True when the controller answers, false when it ended or takes too long. One that stands by may take any time; who
+    wants to leave it in the background need not wait for that."""
     end = time.monotonic() + START_SECONDS
     while time.monotonic() < end:
         if process.poll() is not None:
             return False
         if answers(directory):
             return True
+        if standby(directory):
+            if detach:
+                return False
+            end = time.monotonic() + START_SECONDS
         time.sleep(0.02)
     complain("the controller does not answer; see %s" % (directory / "log" / "controller.log"))
     return False
@@ -333,9 +341,21 @@ def tell(answer: "Tuple[int, bytes, bytes]") -> int:
     return code
 
 
+def standby(directory: Path) -> str:
+    """Whose lease the controller there waits for; empty when it waits for none, or there is no controller."""
+    try:
+        said = (directory / "state" / "standby").read_text(errors="replace").strip()
+    except OSError:
+        return ""
+    return said if is_locked(directory) else ""
+
+
 def status(directory: Path) -> int:
     """Say how the cluster is."""
     answer = ask(directory, [b"status"])
+    if answer is None and standby(directory):
+        print("slurmk: the controller in %s stands by: %s" % (directory, standby(directory)))
+        return 1
     if answer is None and is_locked(directory):
         print("slurmk: a controller in %s starts or stands by; see %s" % (directory, directory / "log" / "controller.log"))
         return 1
@@ -367,6 +387,9 @@ def down(directory: Path, end_jobs: bool) -> int:
     """Stop the controller and wait until it has gone."""
     answer = ask(directory, [b"down", b"--jobs"] if end_jobs else [b"down"])
     if answer is None:
+        if standby(directory):
+            os.kill(int((directory / "controller.lock").read_text()), signal.SIGTERM)
+            return wait_until_gone(directory)
         if is_locked(directory):
             return complain(
                 "a controller runs in %s but does not answer; see %s" % (directory, directory / "log" / "controller.log")

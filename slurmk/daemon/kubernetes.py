@@ -54,6 +54,9 @@ FIXED: Mapping[str, str] = {
 STANDBY_SECONDS = 2.0
 """After so many seconds without the Lease, whoever started the controller is told why it does not serve yet."""
 
+STANDBY = "state/standby"
+"""The file below the cluster's directory that says why, for ``slurmk up --detach`` and ``slurmk status``."""
+
 
 class Unusable(Exception):
     """Why there can be no controller; ``str()`` is for the person who wanted one."""
@@ -94,11 +97,14 @@ async def _lead(place: Place, api: Api, settings: Settings, configured: Site | N
     from bridge.kubernetes.lease import Lease, identity_of
 
     lease = Lease(api, settings, identity_of(place.directory / "state"))
-    waiting = asyncio.get_running_loop().call_later(STANDBY_SECONDS, _tell_of_standby, lease, settings)
+    note = place.directory / STANDBY
+    note.unlink(missing_ok=True)
+    waiting = asyncio.create_task(_tell_of_standby(lease, settings, note))
     try:
         await lease.acquire()
     finally:
         waiting.cancel()
+        note.unlink(missing_ok=True)
     watching = asyncio.create_task(_end_without(lease.lost, settings))
     try:
         return await _serve(place, api, settings, configured)
@@ -107,9 +113,17 @@ async def _lead(place: Place, api: Api, settings: Settings, configured: Site | N
         await lease.release()
 
 
-def _tell_of_standby(lease: Lease, settings: Settings) -> None:
-    holder = f"{lease.holder} holds" if lease.holder else "another controller may hold"
-    print(f"slurmk: standing by: {holder} the lease {settings.namespace}/{settings.lease}", file=sys.stderr, flush=True)
+async def _tell_of_standby(lease: Lease, settings: Settings, note: Path) -> None:
+    """Say whose lease is waited for: on standard error, and in ``note``, where ``slurmk`` looks, as long as it is so."""
+    said = ""
+    while True:
+        await asyncio.sleep(STANDBY_SECONDS)
+        holder = f"{lease.holder} holds" if lease.holder else "another controller may hold"
+        text = f"{holder} the lease {settings.namespace}/{settings.lease}"
+        if text != said:
+            print(f"slurmk: standing by: {text}", file=sys.stderr, flush=True)
+            note.write_text(text + "\n", encoding="utf-8")
+            said = text
 
 
 async def _end_without(lost: asyncio.Event, settings: Settings) -> None:

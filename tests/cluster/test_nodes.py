@@ -455,15 +455,26 @@ def test_another_controller_stands_by_and_one_without_the_lease_ends(
 ) -> None:
     other = Controller(tmp_path / "other", kubeconfig)
     command = [sys.executable, "-m", "slurmk.client.slurmk", "up", "--dir", str(other.directory), "--kubernetes"]
+    holder = (controller.directory / "state" / "identity").read_text().strip()
     with subprocess.Popen(
         [*command, str(tmp_path / "slurmk.yaml")], stderr=subprocess.PIPE, text=True, env=other.environment
     ) as standby:
         assert standby.stderr is not None
         assert "standing by" in standby.stderr.readline()
-        assert other.slurmk("status").returncode == 1
+        said = other.slurmk("status")
+        assert said.returncode == 1
+        held = f"stands by: {holder} holds the lease {namespace}/slurmk-controller\n"
+        assert said.stdout == f"slurmk: the controller in {other.directory} {held}"
         assert not (other.directory / "state" / "slurmk.sqlite").exists()
         standby.terminate()
         standby.wait(20)
+    assert other.slurmk("status").stdout == f"slurmk: no cluster is up in {other.directory}\n"
+    detached = subprocess.run(
+        [*command, "--detach", str(tmp_path / "slurmk.yaml")], capture_output=True, text=True, env=other.environment, timeout=60
+    )
+    assert detached.returncode == 0
+    assert detached.stdout == f"slurmk: the controller in {other.directory} is up and {held}"
+    assert other.slurmk("down").returncode == 0
     taken = '{"spec":{"holderIdentity":"somebody-else"}}'
     kubectl("patch", "lease", "-n", namespace, "slurmk-controller", "--type=merge", "-p", taken)
     end = time.monotonic() + 20

@@ -284,11 +284,20 @@ async def test_a_refusal_is_told_and_what_there_is_removed(tmp_path: Path) -> No
         await it.gone()
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        'admission webhook "validator.trainjob.trainer.kubeflow.org" denied the request: spec.runtimeRef: Invalid value: {}: '
+        'TrainingRuntime.trainer.kubeflow.org "slurmk-42" not found: specified trainingRuntime must be created',
+        "admission webhook \"vtrainjob.kb.io\" denied the request: runtime 'slurmk-42' not found",
+    ],
+    ids=["Trainer", "Kueue"],
+)
 @in_a_loop
-async def test_trainer_may_not_have_seen_the_runtime_yet(tmp_path: Path) -> None:
+async def test_webhooks_may_not_have_seen_the_runtime_yet(tmp_path: Path, message: str) -> None:
     async def refuse(request: web.Request) -> web.StreamResponse | None:
         made = request.method == "POST" and request.path.endswith("/trainjobs")
-        return status(403, "Forbidden", 'spec.runtimeRef: Invalid value: {}: "slurmk-42" not found') if made else None
+        return status(403, "Forbidden", message) if made else None
 
     async with story(tmp_path, kind=Kind.TRAINJOB) as it:
         await it.begin()

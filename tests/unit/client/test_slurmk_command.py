@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -31,6 +32,32 @@ def test_no_cluster_there(tmp_path: Path, command: str) -> None:
     done = run(command, "--dir", tmp_path)
     assert "no cluster is up" in done.stdout + done.stderr
     assert done.returncode == {"status": 1, "down": 0, "env": 0}[command]
+
+
+STANDING_BY = """
+import fcntl, os, sys, time
+lock = open(sys.argv[1] + "/controller.lock", "w")
+fcntl.flock(lock, fcntl.LOCK_EX)
+lock.write(f"{os.getpid()}\\n")
+lock.flush()
+print("locked", flush=True)
+time.sleep(60)
+"""
+
+
+def test_a_controller_that_stands_by_says_whose_lease_it_waits_for_and_ends_when_told(tmp_path: Path) -> None:
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / "standby").write_text("other_1 holds the lease hpc/slurmk-controller\n")
+    assert "no cluster is up" in run("status", "--dir", tmp_path).stdout  # what a dead one left says nothing
+    with subprocess.Popen([sys.executable, "-c", STANDING_BY, str(tmp_path)], stdout=subprocess.PIPE, text=True) as waiting:
+        assert waiting.stdout is not None
+        assert waiting.stdout.readline() == "locked\n"
+        done = run("status", "--dir", tmp_path)
+        said = f"slurmk: the controller in {tmp_path} stands by: other_1 holds the lease hpc/slurmk-controller\n"
+        assert (done.stdout, done.returncode) == (said, 1)
+        assert run("down", "--dir", tmp_path).returncode == 0
+        assert waiting.wait(10) == -signal.SIGTERM
+    assert "no cluster is up" in run("down", "--dir", tmp_path).stdout
 
 
 def test_down_tells_of_a_controller_that_does_not_answer(tmp_path: Path) -> None:
