@@ -59,7 +59,9 @@ PAGE = 250
 FIRST_DELAY, LONGEST_DELAY = 0.1, 2.0
 """Seconds between two attempts: doubled from the first to the longest, and varied."""
 
-CONNECT_SECONDS = 10.0
+CONNECT_SECONDS = 5.0
+"""Seconds for a connection to come about. The kernel asks a host that does not answer less and less often: waiting longer
+would make its return be noticed late."""
 
 FORGET_ABSENCE = 30.0
 """Seconds after which an API that was not there is looked for again."""

@@ -121,8 +121,8 @@ async def _tell_of_standby(lease: Lease, settings: Settings, note: Path) -> None
         holder = f"{lease.holder} holds" if lease.holder else "another controller may hold"
         text = f"{holder} the lease {settings.namespace}/{settings.lease}"
         if text != said:
-            print(f"slurmk: standing by: {text}", file=sys.stderr, flush=True)
             note.write_text(text + "\n", encoding="utf-8")
+            print(f"slurmk: standing by: {text}", file=sys.stderr, flush=True)
             said = text
 
 

@@ -396,6 +396,11 @@ class Controller:
         assert done.returncode == 0 or not check, f"{command} {' '.join(arguments)}: {done.stderr}"
         return done
 
+    def status(self) -> str:
+        """What ``slurmk status`` says."""
+        command = [sys.executable, "-m", "slurmk.client.slurmk", "status", "--dir", str(self.directory)]
+        return subprocess.run(command, env=self._environment, capture_output=True, text=True, timeout=60, check=False).stdout
+
     def submit(self, *options: str, count: int = 0) -> int:
         array = ["--array", f"0-{count - 1}"] if count else []
         return int(self.run("sbatch", "--parsable", "--mem=16", *array, *options, "--wrap", "true").stdout)

@@ -470,7 +470,7 @@ def test_another_controller_stands_by_and_one_without_the_lease_ends(
         standby.wait(20)
     assert other.slurmk("status").stdout == f"slurmk: no cluster is up in {other.directory}\n"
     detached = subprocess.run(
-        [*command, "--detach", str(tmp_path / "slurmk.yaml")], capture_output=True, text=True, env=other.environment, timeout=60
+        [*command, str(tmp_path / "slurmk.yaml"), "--detach"], capture_output=True, text=True, env=other.environment, timeout=60
     )
     assert detached.returncode == 0
     assert detached.stdout == f"slurmk: the controller in {other.directory} is up and {held}"

@@ -6,6 +6,7 @@ The pods run on simulated nodes, where nothing but their status tells what becam
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -18,6 +19,9 @@ from private_lab import Controller, Lab, Manifest, Proxy, started_lab, until
 
 STARTS = 1000
 """Jobs of the burst."""
+
+OUTAGE = float(os.environ.get("SLURMK_OUTAGE", "15"))
+"""Seconds of the longest absence of the API server."""
 
 SOON = 30.0
 """Seconds in which things come right again; they take about two on a machine that has nothing else to do."""
@@ -159,6 +163,38 @@ def test_the_api_server_is_killed(lab: Lab, proxy: Proxy, begin: Begin) -> None:
     finish(lab, controller, f"slurmk-{waiting}-n0")
     assert controller.wait_for(running, "FAILED", seconds=SOON)
     assert controller.wait_for(waiting, "COMPLETED", seconds=SOON)
+    started_once(proxy)
+    nothing_is_left(lab, controller)
+
+
+@pytest.mark.timeout(240 + OUTAGE)
+def test_the_api_server_is_away_for_long(lab: Lab, proxy: Proxy, begin: Begin) -> None:
+    """For longer than the Lease lasts and any pause is; SLURMK_OUTAGE says for how long else."""
+    controller = begin(admissionTimeout=300)
+    running = [controller.submit() for _ in range(3)]
+    for job in running:
+        until(lambda job=job: controller.shown(job, "StateCompact") == "R", SOON)  # type: ignore[misc]
+    for program in ("apiserver", "scheduler", "kwok"):
+        lab.kill(program)
+    end, late = time.monotonic() + OUTAGE, []
+    while time.monotonic() < end:
+        asked = time.monotonic()
+        late.append(controller.submit())
+        assert time.monotonic() - asked < SOON / 3
+        assert controller.states(*running) == ["RUNNING"] * 3
+        time.sleep(OUTAGE / 8)
+    assert "trouble: nothing is written to Kubernetes: " in controller.status()
+    lab.start()
+    back = time.monotonic()
+    until(lambda: "trouble" not in controller.status(), SOON, "it is not well again")
+    well = time.monotonic() - back
+    until(lambda: all(controller.shown(job, "StateCompact") == "R" for job in late), SOON, "not all have begun")
+    print(f"away for {OUTAGE:.0f} s; well {well:.1f} s after, {len(late)} late jobs run {time.monotonic() - back:.1f} s after")
+    assert controller.states(*running) == ["RUNNING"] * 3
+    for job in (*running, *late):
+        finish(lab, controller, f"slurmk-{job}-n0")
+    for job in (*running, *late):
+        controller.wait_for(job, "COMPLETED", seconds=SOON)
     started_once(proxy)
     nothing_is_left(lab, controller)
 
