@@ -7,7 +7,7 @@ matters to Slurm where an option is repeated; what a value means is for the row'
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
@@ -78,25 +78,42 @@ def parse_arguments(
     be shortened as far as they stay unique; what an ambiguous one may mean is told in the alphabet's order, or ``in_order`` of
     the table, or by the ``places`` of the names. Raises GrammarError with getopt's own message.
     """
-    by_short, by_long = _index(options if isinstance(options, tuple) else tuple(options), in_order)
     given: list[Given] = []
     operands: list[str] = []
+    for one in read_arguments(command, options, arguments, stop_at_operand=stop_at_operand, in_order=in_order, places=places):
+        if isinstance(one, Given):
+            given.append(one)
+        else:
+            operands.append(one)
+    return given, operands
+
+
+def read_arguments(
+    command: str,
+    options: Iterable[Option],
+    arguments: Sequence[str],
+    *,
+    stop_at_operand: bool = False,
+    in_order: bool = False,
+    places: Mapping[str, int] | None = None,
+) -> Iterator[Given | str]:
+    """The same one by one, for who acts on each before the next is read. Raises GrammarError where getopt finds a fault."""
+    by_short, by_long = _index(options if isinstance(options, tuple) else tuple(options), in_order)
     rest = deque(arguments)
     while rest:
         word = rest.popleft()
         if word == "--":
-            operands += rest
-            break
+            yield from rest
+            return
         if word.startswith("--"):
-            given.append(_long(command, by_long, word, rest, places or {}))
+            yield _long(command, by_long, word, rest, places or {})
         elif word.startswith("-") and word != "-":
-            given += _short(command, by_short, word[1:], rest)
+            yield from _short(command, by_short, word[1:], rest)
         else:
-            operands.append(word)
+            yield word
             if stop_at_operand:
-                operands += rest
-                break
-    return given, operands
+                yield from rest
+                return
 
 
 class _Identity:
@@ -147,21 +164,19 @@ def _long(command: str, table: dict[str, Option], word: str, rest: deque[str], p
     return Given(option, value if equals else None)
 
 
-def _short(command: str, table: dict[str, Option], letters: str, rest: deque[str]) -> list[Given]:
-    given: list[Given] = []
+def _short(command: str, table: dict[str, Option], letters: str, rest: deque[str]) -> Iterator[Given]:
     while letters:
         letter, letters = letters[0], letters[1:]
         option = table.get(letter)
         if option is None:
             raise GrammarError(f"{command}: invalid option -- '{letter}'")
         if option.argument is Argument.NONE:
-            given.append(Given(option, None))
+            yield Given(option, None)
             continue
         if option.argument is Argument.REQUIRED and not letters:
             if not rest:
                 raise GrammarError(f"{command}: option requires an argument -- '{letter}'")
-            given.append(Given(option, rest.popleft()))
+            yield Given(option, rest.popleft())
         else:
-            given.append(Given(option, letters or None))
-        break
-    return given
+            yield Given(option, letters or None)
+        return

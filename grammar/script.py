@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from grammar.arguments import Argument, Option, parse_arguments
+from grammar.arguments import Argument, Given, Option, read_arguments
 from grammar.errors import GrammarError
 
 LARGEST_SCRIPT = 4 * 1024 * 1024
@@ -42,13 +42,35 @@ class Directive:
     words: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class ForeignDirective(Directive):
+    """A directive of another system, whose options are in ``table``."""
+
+    table: tuple[ForeignOption, ...]
+
+    def translated(self) -> Iterator[tuple[str, ...]]:
+        """What each option of ``-N name -l nodes=2`` means in sbatch's words, one by one. Raises ScriptError for what the
+        other system's table does not have."""
+        try:
+            for one in read_arguments("sbatch", self.table, self.words):
+                if not isinstance(one, Given):
+                    raise ScriptError(f"Invalid argument: {one}")
+                option = one.option
+                assert isinstance(option, ForeignOption)
+                yield tuple(option.translation(one.value or ""))
+        except ScriptError:
+            raise
+        except GrammarError as error:
+            raise ScriptError("Unrecognized command line parameter ?", getopt=str(error)) from None
+
+
 @dataclass(slots=True)
 class ScriptDirectives:
     """What a script asks for. ``components`` are the directives of each component of a het job (of an ordinary job there is
-    one), ``foreign`` what PBS and LSF directives mean in sbatch's words; ``warnings`` are for the user."""
+    one), ``foreign`` those of PBS and LSF; ``warnings`` are for the user."""
 
     components: list[list[Directive]] = field(default_factory=lambda: [[]])
-    foreign: list[Directive] = field(default_factory=list)
+    foreign: list[ForeignDirective] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     interpreter: str = ""
 
@@ -77,7 +99,7 @@ def check_script(script: bytes) -> None:
 
 
 def read_script(script: bytes, name: str, *, foreign: bool = True) -> ScriptDirectives:
-    """The directives of a script that ``check_script`` let pass. ``name`` is the script's as typed, for messages.
+    """The directives of a script that ``check_script`` let pass. ``name`` is that of the script's file, for messages.
 
     ``foreign`` false leaves PBS and LSF directives alone. Raises ScriptError.
     """
@@ -86,24 +108,25 @@ def read_script(script: bytes, name: str, *, foreign: bool = True) -> ScriptDire
         if line.startswith("#SBATCH"):
             _directive(found, number, line[7:], name)
         elif foreign and line.startswith("#PBS"):
-            found.foreign += _translated(number, _words(line[4:], number, name), PBS)
+            found.foreign.append(ForeignDirective(number, _words(line[4:], number, name)[0], PBS))
         elif foreign and line.startswith("#BSUB"):
-            found.foreign += _translated(number, _long_cwd(_words(line[5:], number, name)), LSF)
+            found.foreign.append(ForeignDirective(number, _long_cwd(_words(line[5:], number, name)[0]), LSF))
     return found
 
 
-_SEPARATOR = re.compile(r"[ \t\v\f\r]*(hetjob|packjob)(?![^ \t\v\f\r\n])", re.IGNORECASE)
+_SEPARATORS = frozenset(("hetjob", "packjob"))
+_SEPARATOR = re.compile(r"(hetjob|packjob)(?![^ \t\v\f\r\n])", re.IGNORECASE)
+_OLD_SEPARATOR = 'The "packjob" component separator is deprecated. Please use "hetjob" instead.'
 
 
 def _directive(found: ScriptDirectives, number: int, rest: str, name: str) -> None:
-    separator = _SEPARATOR.match(rest)
-    if separator is not None:
-        if separator[1].lower() == "packjob":
-            found.warnings.append('The "packjob" component separator is deprecated. Please use "hetjob" instead.')
+    """A separator that begins a line begins a component; elsewhere it only ends its line."""
+    words, separator = _words(rest, number, name)
+    if separator.lower() == "packjob":
+        found.warnings.append(_OLD_SEPARATOR)
+    if separator and not words:
         found.components.append([])
-        return
-    words = _words(rest, number, name)
-    if words:
+    elif words:
         found.components[-1].append(Directive(number, words))
 
 
@@ -142,12 +165,17 @@ _WORD = re.compile(
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
 
-def _words(text: str, number: int, name: str) -> tuple[str, ...]:
-    """The words of a directive: quotes of both kinds, a backslash takes the next character as it is, also in quotes, and
-    an unquoted ``#`` ends the line."""
-    if not _SPECIAL.search(text):
-        return tuple(word for word in _SPACE.split(text) if word)
+def _words(text: str, number: int, name: str) -> tuple[tuple[str, ...], str]:
+    """The words of a directive, and the separator of components that ends it: quotes of both kinds, a backslash takes the
+    next character as it is, also in quotes, an unquoted ``#`` ends the line, and empty words are none."""
     words: list[str] = []
+    if not _SPECIAL.search(text):
+        for word in _SPACE.split(text):
+            if word.lower() in _SEPARATORS:
+                return tuple(words), word
+            if word:
+                words.append(word)
+        return tuple(words), ""
     position, length = len(text) - len(text.lstrip(_SPACES)), len(text)
     while position < length and text[position] != "#":
         before = position
@@ -155,11 +183,12 @@ def _words(text: str, number: int, name: str) -> tuple[str, ...]:
             position += 1
         if position >= length or text[position] == "#":
             break
-        begin = position
+        if separator := _SEPARATOR.match(text, position):
+            return tuple(words), separator[0]
         word, position = _word(text, position, before, number, name)
-        if text[begin:] != "\\":  # a backslash alone at the end is no word
+        if word:
             words.append(word)
-    return tuple(words)
+    return tuple(words), ""
 
 
 def _word(text: str, position: int, before: int, number: int, name: str) -> tuple[str, int]:
@@ -215,20 +244,19 @@ def _size(option: str, usual_unit: str = "") -> Translation:
 
 
 def _pbs_nodes(value: str) -> list[str]:
-    """``2:ppn=4`` is two nodes for eight tasks; names of nodes are asked for by name; ``+`` adds more of either."""
+    """``2:ppn=4`` is two nodes for eight tasks; ``+`` adds more of either; what is neither a count nor a known property is
+    the name of a node, as in the original."""
     count, per_node, hosts, words = 0, 0, [], []
-    for part in value.split("+"):
-        first, *properties = part.split(":")
-        if first.isascii() and first.isdigit() and len(first) < 7:
-            count += int(first)
+    for part in filter(None, re.split("[+:]", value)):
+        key, _, amount = part.partition("=")
+        if part[0] in _DIGITS:
+            count += _leading(part)
+        elif key == "ppn":
+            per_node += _leading(amount)
+        elif key == "gpus":
+            words.append(f"--gpus-per-node={amount}")
         else:
-            hosts.append(first)
-        for item in properties:
-            key, _, amount = item.partition("=")
-            if key == "ppn" and amount.isascii() and amount.isdigit() and len(amount) < 7:
-                per_node += int(amount)
-            elif key == "gpus":
-                words.append(f"--gpus-per-node={amount}")
+            hosts.append(part)
     if hosts:
         words.append(f"--nodelist={','.join(hosts)}")
     if count:
@@ -236,6 +264,15 @@ def _pbs_nodes(value: str) -> list[str]:
     if per_node:
         words.append(f"--ntasks={per_node * (count or len(hosts))}")
     return words
+
+
+_DIGITS = "0123456789"
+
+
+def _leading(text: str) -> int:
+    """The number that a text begins with, as atoi(3) reads it; a longer one than six digits is cut."""
+    digits = text[: len(text) - len(text.lstrip(_DIGITS))]
+    return int(digits[:6] or 0)
 
 
 def _pbs_select(value: str) -> list[str]:
@@ -260,7 +297,6 @@ _PBS_RESOURCES: dict[str, Translation] = {
     "walltime": _as("--time"),
     "cput": _as("--time"),
     "mem": _size("--mem"),
-    "pmem": _size("--mem-per-cpu"),
     "file": _size("--tmp"),
     "ncpus": _as("--mincpus"),
     "nice": _as("--nice"),
@@ -271,7 +307,7 @@ _PBS_RESOURCES: dict[str, Translation] = {
 
 
 def _pbs_resources(value: str) -> list[str]:
-    """``-l nodes=2:ppn=4,walltime=1:00:00``; what sbatch has no word for is passed over, as in the original."""
+    """``-l nodes=2:ppn=4,walltime=1:00:00``; what sbatch has no word for is passed over, as in the original, and so is pmem."""
     words: list[str] = []
     for item in value.split(","):
         key, equals, amount = item.partition("=")
@@ -350,18 +386,3 @@ LSF: tuple[ForeignOption, ...] = (
 def _long_cwd(words: tuple[str, ...]) -> tuple[str, ...]:
     """LSF's one option of several letters is written with one dash."""
     return tuple("-c" if word == "-cwd" else word for word in words)
-
-
-def _translated(number: int, words: tuple[str, ...], table: tuple[ForeignOption, ...]) -> Iterator[Directive]:
-    """The sbatch words of ``-N name -l nodes=2``. Raises ScriptError for what the other system's table does not have."""
-    try:
-        given, operands = parse_arguments("sbatch", table, words)
-    except GrammarError as error:
-        raise ScriptError("Unrecognized command line parameter ?", getopt=str(error)) from None
-    if operands:
-        raise ScriptError(f"Invalid argument: {operands[0]}")
-    for one in given:
-        option = one.option
-        assert isinstance(option, ForeignOption)
-        if translated := tuple(option.translation(one.value or "")):
-            yield Directive(number, translated)

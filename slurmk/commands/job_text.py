@@ -261,11 +261,13 @@ class JobText:
         minimum = node_count(request)
         if request.tasks is None and request.minimum_cpus is None and request.cpus_per_task is None:
             return minimum
+        tasks, largest = task_count(request), self._largest_node(job.partitions[0] if job.partitions else "")
+        most = max(minimum, request.maximum_nodes or tasks)
         if request.tasks and request.tasks_per_node:
-            most = max(minimum, request.maximum_nodes or request.tasks)
-            minimum = min(max(minimum, request.tasks // request.tasks_per_node), most)
-        largest = self._largest_node(job.partitions[0] if job.partitions else "")
-        return max(minimum, -(-cpu_count(request) // largest))
+            return min(max(minimum, tasks // request.tasks_per_node), most)
+        if (request.cpus_per_task or 1) > 1:
+            return min(max(minimum, tasks // max(1, largest // cpus_per_task(request))), most)
+        return max(minimum, -(-max(tasks, request.minimum_cpus or 0) // largest))
 
     def _largest_node(self, partition_name: str) -> int:
         known = self._cpus_of_node.get(partition_name)
@@ -346,7 +348,8 @@ class JobText:
         gres: dict[str, int] = {}
         for share in allocation.shares:
             for item in share.gres:
-                gres[item.name] = gres.get(item.name, 0) + item.count
+                if self.machine.site.counts(f"gres/{item.name}"):
+                    gres[item.name] = gres.get(item.name, 0) + item.count
         return self._tres(allocation.cpus, allocation.memory, len(allocation.shares), gres)
 
     def _tres(self, cpus: int, memory: int, nodes: int, gres: dict[str, int]) -> str:

@@ -114,7 +114,8 @@ async def _run(call: Call, controller: Controller, output: Output) -> int:
     if lead.get("verbose"):
         output.error("".join(f"{line}\n" for options in told for line in verbose_lines(NAME, options)))
     directory = await _directory(call, output, lead)
-    check_cluster(NAME, lead, controller.machine.site.cluster_name)
+    unknown = check_cluster(NAME, lead, controller.machine.site.cluster_name)
+    output.error("".join(f"{NAME}: error: {line}\n" for line in unknown))
     check_gres_help(lead, controller.machine.site)
     command = _command(call, controller.machine.site, operands)
     components = await _components(call, output, told)

@@ -97,7 +97,8 @@ async def _run(call: Call, controller: Controller, output: Output) -> int:
         output.error("".join(f"{NAME}: warning: {line}\n" for line in directives.warnings))
     if lead.get("verbose"):
         output.error("".join(f"{line}\n" for options in told for line in verbose_lines(NAME, options)))
-    check_cluster(NAME, lead, controller.machine.site.cluster_name)
+    unknown = check_cluster(NAME, lead, controller.machine.site.cluster_name)
+    output.error("".join(f"{NAME}: error: {line}\n" for line in unknown))
     check_gres_help(lead, controller.machine.site)
     submissions, files = await _prepare(call, output, told, script, controller.machine.site, quiet=quiet)
     event = Submit(now, call.caller, submissions)
@@ -181,7 +182,7 @@ async def _directives(
     check_script(script.content)
     if len(script.content) > LARGEST_SCRIPT:
         raise ScriptError(f"Batch job submission failed: {SlurmError(Errno.PATHNAME_TOO_LONG)}")
-    name = operands[0] if operands else "stdin"
+    name = operands[0].rpartition("/")[2] if operands else "stdin"
     foreign = "ignore-pbs" not in options.values and not _ignores_foreign(call.environment)
     if script.content.count(b"\n") > MANY_LINES:
         return await asyncio.to_thread(read_script, script.content, name, foreign=foreign)

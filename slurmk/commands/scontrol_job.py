@@ -181,10 +181,10 @@ def _gres_name(gres: GresShare) -> str:
 
 
 def _gres_on_node(share: NodeShare) -> str:
-    def places(gres: GresShare) -> str:
-        return f"(IDX:{_ranges(gres.indices)})" if gres.indices else ""
+    def amount(gres: GresShare) -> str:
+        return f":{gres.count}(IDX:{_ranges(gres.indices)})" if gres.indices else f"(CNT:{gres.count})"
 
-    return ",".join(f"{_gres_name(gres)}:{gres.count}{places(gres)}" for gres in share.gres)
+    return ",".join(f"{_gres_name(gres)}{amount(gres)}" for gres in share.gres)
 
 
 def _ranges(numbers: Sequence[int]) -> str:

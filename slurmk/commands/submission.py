@@ -14,15 +14,25 @@ from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from typing import Any, cast
 
-from grammar.arguments import Given, parse_arguments
+from grammar.arguments import Given, parse_arguments, read_arguments
 from grammar.bindings import is_tres_binding
 from grammar.constraints import features_of, normalise_constraint, parse_constraint
 from grammar.errors import GrammarError
 from grammar.hostlist import HostlistError, compress, expand
 from grammar.numbers import leading_number
 from grammar.option_order import PLACES
-from grammar.options import COUNTED, LIMITS, OptionError, Reading, SubmissionOption, options_of, read_variable, variables_of
-from grammar.script import Directive, ScriptDirectives
+from grammar.options import (
+    COMMANDS,
+    COUNTED,
+    LIMITS,
+    OptionError,
+    Reading,
+    SubmissionOption,
+    options_of,
+    read_variable,
+    variables_of,
+)
+from grammar.script import ScriptDirectives
 from grammar.signals import NAMES
 from grammar.tres import INVALID_TRES, Gres, gpus_per_task, parse_gres, parse_tres_per_task
 from slurmk.commands.call import Call, Output, Unreadable
@@ -35,11 +45,12 @@ MEMORY_FIELDS = frozenset(("memory_per_node", "memory_per_cpu", "memory_per_tres
 
 OF_ONE_COMPONENT = frozenset(
     """
-    array batch_features constraints contiguous core_specification thread_specification cores_per_socket sockets_per_node
-    threads_per_core cpus_per_task cpus_per_tres excluded_nodes shared tres_per_job tres_per_node tres_per_socket
-    gpus_per_task no_gres minimum_cpus_per_node nodefile required_nodes nodes minimum_nodes maximum_nodes tasks
-    tasks_per_core ntasks_per_tres tasks_per_node tasks_per_socket partition prefer required_switches wait_for_switch
-    temporary_disk_per_node tres_per_task tres_bind tres_freq licenses use_min_nodes spread_job segment_size
+    array batch_features constraints contiguous core_specification thread_specification cores_per_socket
+    sockets_per_node threads_per_core cpus_per_task cpus_per_tres memory_per_cpu memory_per_tres network shared
+    tres_per_job tres_per_node tres_per_socket gpus_per_task no_gres minimum_cpus_per_node nodefile required_nodes
+    nodes minimum_nodes maximum_nodes tasks tasks_per_core ntasks_per_tres tasks_per_node tasks_per_socket partition
+    prefer required_switches wait_for_switch temporary_disk_per_node tres_per_task tres_bind tres_freq licenses
+    use_min_nodes spread_job segment_size
     """.split()  # noqa: SIM905
 )
 """Fields that every component of a het job says for itself."""
@@ -88,11 +99,20 @@ class Options:
 
     def next_component(self) -> Options:
         """What the next component of a het job starts from."""
-        kept = {name: value for name, value in self.values.items() if name not in OF_ONE_COMPONENT}
-        return Options(kept, dict(self.said))
+        again = OF_ONE_COMPONENT
+        if "hint" in self.values and not _INSTEAD_OF_HINTS & self.said.keys():
+            again = again - {"cores_per_socket", "threads_per_core"}
+        kept = {name: value for name, value in self.values.items() if name not in again}
+        said = {name: text for name, text in self.said.items() if again.isdisjoint(_fields_of(name))}
+        return Options(kept, said)
 
     def get(self, name: str, otherwise: Any = None) -> Any:
         return self.values.get(name, otherwise)
+
+
+@lru_cache(maxsize=256)
+def _fields_of(option: str) -> tuple[str, ...]:
+    return next((row.fields for command in COMMANDS for row in options_of(command) if row.name == option), ())
 
 
 # ------------------------------------------------------------------------------------------------- layers
@@ -133,30 +153,38 @@ def read_layers(
         options = told[-1].next_component() if told else Options()
         if script is not None:
             if index < len(script.components):
-                _take_directives(command, options, script.components[index], now)
-            if index == 0:
-                _take_directives(command, options, script.foreign, now)
-        if index == 0:
-            _take_environment(command, options, environment, now, ignored_variables)
+                words = (word for directive in script.components[index] for word in directive.words)
+                _take_directives(command, options, words, now)
+            if index == 0 and not options.get("ignore_pbs"):
+                for translated in (words for directive in script.foreign for words in directive.translated()):
+                    _take_directives(command, options, translated, now)
+        _take_environment(command, options, environment, now, ignored_variables)
         if index < len(given):
             _take_given(command, options, given[index], now, "command line")
         told.append(options)
     return told
 
 
-def _take_directives(command: str, options: Options, directives: Iterable[Directive], now: float) -> None:
-    """All directives are read as one command line, so that a value may stand on the next of them."""
-    words = [word for directive in directives for word in directive.words]
+def _take_directives(command: str, options: Options, words: Iterable[str], now: float) -> None:
+    """All directives are read as one command line, so that a value may stand on the next of them; each option is taken
+    before the next is read, so that the first fault is told."""
+    operand: str | None = None
     try:
-        given, operands = parse_arguments(command, options_of(command), words, stop_at_operand=True, places=PLACES)
+        for one in read_arguments(command, options_of(command), tuple(words), stop_at_operand=True, places=PLACES):
+            if not isinstance(one, Given):
+                operand = one
+                break
+            if one.name not in COMMAND_LINE_ONLY:
+                _take_given(command, options, (one,), now, "script")
+    except OptionError:
+        raise
     except GrammarError as error:
         raise getopt_error(command, error) from None
-    if operands:
-        raise OptionError(f"{command}: error: Invalid directive found in batch script: {operands[0]}")
-    _take_given(command, options, [one for one in given if one.name not in COMMAND_LINE_ONLY], now, "script")
+    if operand is not None:
+        raise OptionError(f"{command}: error: Invalid directive found in batch script: {operand}")
 
 
-COMMAND_LINE_ONLY = frozenset(("help", "usage", "version", "wrap", "autocomplete", "verbose", "quiet", "ignore-pbs"))
+COMMAND_LINE_ONLY = frozenset(("help", "usage", "version", "wrap", "autocomplete", "verbose", "quiet"))
 """Options that a script cannot set."""
 
 
@@ -243,6 +271,8 @@ def request_of(command: str, options: Options, call: Call) -> Checked:
     for name in ("standard_output", "standard_error", "standard_input"):
         if values.get(name) is not None:
             values[name] = stream_file(values[name], directory)
+    if (begin := values.get("begin_time")) and (deadline := values.get("deadline")) and begin > deadline:
+        raise _error(command, "Incompatible begin and deadline time specification")
     if "immediate" in values:
         values["immediate"] = True
     if values.get("reboot"):
@@ -530,8 +560,8 @@ def _hint_gives_way(options: Options, values: dict[str, Any]) -> None:
 
 
 def _tasks_of_layout(values: Mapping[str, Any]) -> int:
-    """``-B`` alone asks for as many tasks as the sockets, cores and threads that it names."""
-    tasks = 1
+    """``-B`` alone asks for as many tasks on each node as the sockets, cores and threads that it names."""
+    tasks = values.get("minimum_nodes") or len(expand(values.get("required_nodes") or "")) or 1
     for name in ("sockets_per_node", "cores_per_socket", "threads_per_core"):
         tasks *= values.get(name) or 1
     return tasks
@@ -647,20 +677,17 @@ def check_gres_help(options: Options, site: Site) -> None:
         raise OptionError(code=0, output="".join(["Valid gres options are:\n", *lines]))
 
 
-def check_cluster(command: str, options: Options, cluster: str) -> None:
-    """There is one cluster; others are not known. Raises OptionError."""
+def check_cluster(command: str, options: Options, cluster: str) -> list[str]:
+    """There is one cluster; others are not known, which is told. Raises OptionError when it is not among those named."""
     text = options.get("clusters")
     if text is None:
-        return
-    known = (cluster, "all")
-    unknown = [name for name in (word.strip().lower() for word in text.split(",")) if name not in known]
-    if unknown:
-        hint = "Use 'sacctmgr list clusters' to see available clusters."
-        raise _error(
-            command,
-            *(f"No cluster '{name}' known by database." for name in unknown),
-            f"'{text}' can't be reached now, or it is an invalid entry for --cluster.  {hint}",
-        )
+        return []
+    names = [name for name in (word.strip().lower() for word in text.split(",")) if name] or [""]
+    unknown = [f"No cluster '{name}' known by database." for name in names if name not in (cluster, "all")]
+    if len(unknown) < len(names):
+        return unknown
+    hint = "Use 'sacctmgr list clusters' to see available clusters."
+    raise _error(command, *unknown, f"'{text}' can't be reached now, or it is an invalid entry for --cluster.  {hint}")
 
 
 # ------------------------------------------------------------------------------------------------- identity

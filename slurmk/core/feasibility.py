@@ -17,7 +17,7 @@ from slurmk.planner.snapshot import Demand
 
 PLENTY = 1 << 30
 
-_FEATURE = re.compile(r"[^\s&|,()\[\]{}*:]+")
+_FEATURE = re.compile(r"[^\s&|,()\[\]{}*]+")
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from grammar.arrays import parse_array
 from grammar.dependencies import Dependencies, format_dependency
 from grammar.errors import GrammarError
 from grammar.frequencies import task_interval
-from grammar.hostlist import expand
+from grammar.hostlist import compress, expand
 from slurmk.core import arrays, dependencies, reservation_use
 from slurmk.core.demands import Refusal, demand_in, least_cpus
 from slurmk.core.effects import Accepted, Refused, SaveCounter
@@ -36,7 +36,7 @@ MAXIMUM_NICE = 0x7FFFFFFD
 def submit(turn: Turn, event: Submit) -> None:
     """One job, or the components of a het job: all of them or none."""
     try:
-        drafts = [_draft(turn, event.caller, submission, len(event.submissions) > 1) for submission in event.submissions]
+        drafts = _drafts(turn, event)
         _room(turn.state, drafts)
     except Refusal as refusal:
         turn.emit(Refused(refusal.error, notices=refusal.notices))
@@ -59,7 +59,7 @@ def submit(turn: Turn, event: Submit) -> None:
 def trial(turn: Turn, event: Submit) -> Job | Refused:
     """The (first) job that a submission would make, or why it would be refused. Nothing is kept."""
     try:
-        drafts = [_draft(turn, event.caller, submission, len(event.submissions) > 1) for submission in event.submissions]
+        drafts = _drafts(turn, event)
     except Refusal as refusal:
         return Refused(refusal.error, notices=refusal.notices)
     except SlurmError as error:
@@ -77,41 +77,67 @@ class _Draft:
     dependency: Dependencies | None
 
 
+def _drafts(turn: Turn, event: Submit) -> list[_Draft]:
+    """Of every component. Raises Refusal and SlurmError."""
+    if len(event.submissions) == 1:
+        return [_draft(turn, event.caller, event.submissions[0], False)]
+    wanted = [each.request.required_nodes for each in event.submissions]
+    drafts = []
+    for offset, submission in enumerate(event.submissions):
+        request = submission.request
+        if offset and request.licenses:
+            raise Refusal(Errno.INVALID_LICENSES, notices=(f"{offset}: license request allowed only on leader job",))
+        if offset:
+            request = replace(request, mail_type=(), mail_user=None)
+        if others := [text for place, text in enumerate(wanted) if text and place != offset]:
+            request = replace(request, excluded_nodes=_names_in_order(request.excluded_nodes, *others))
+        drafts.append(_draft(turn, event.caller, replace(submission, request=request), True))
+    return drafts
+
+
+def _names_in_order(*texts: str | None) -> str:
+    """All nodes of several lists; what is no list is left for the check of names to refuse."""
+    try:
+        return compress({name for text in texts if text for name in expand(text)})
+    except GrammarError:
+        return ",".join(filter(None, texts))
+
+
 def _draft(turn: Turn, caller: Caller, submission: Submission, component: bool) -> _Draft:
-    state, request = turn.state, submission.request
-    partitions = partitions_of(state, request.partition or reserved_partition(state, request.reservation))
-    for partition in partitions:
-        check_access(state, turn.directory, partition, submission, caller)
-    account, qos = charged_to(turn.directory, partitions, request, submission.credentials.user_name)
-    check_nice(request.nice, caller)
-    check_nodes(state, request)
+    state, request, credentials = turn.state, submission.request, submission.credentials
+    if request.tres_per_node or request.tres_per_job or request.tres_per_task or request.tres_per_socket:
+        demand_in(state, request, None, credentials.user_id)
     if request.constraints and unknown_features(state, request.constraints):
         raise Refusal(Errno.INVALID_FEATURE)
     if request.prefer and unknown_features(state, request.prefer):
         raise Refusal(Errno.INVALID_PREFER)
+    array = _array(state, request, component)
+    required = _names(state, request.required_nodes)
+    partitions = partitions_of(state, request.partition or reserved_partition(state, request.reservation))
+    for partition in partitions:
+        check_access(state, turn.directory, partition, submission, caller)
+    account, qos = charged_to(turn.directory, partitions, request, credentials.user_name)
+    check_nice(request.nice, caller)
+    time_limit = time_limit_of(turn, request, partitions)
+    check_intervals(state, request.account_gather_frequency)
     check_licenses(state, request.licenses)
     check_licenses_per_task(state, request.tres_per_task)
-    check_intervals(state, request.account_gather_frequency)
-    demand = demand_in(state, request, partitions[0], submission.credentials.user_id)
-    time_limit = time_limit_of(turn, request, partitions)
-    array = _array(state, request, component)
+    if required & _names(state, request.excluded_nodes):
+        raise Refusal(Errno.INVALID_NODE_NAME)
+    demand = demand_in(state, request, partitions[0], credentials.user_id)
     wanted = dependencies.accept(state, request.dependency, held=request.hold) if request.dependency else None
     if request.dependency is not None:
         text = format_dependency(wanted) if wanted else None
         request = request if text == request.dependency else replace(request, dependency=text)
     if request.mail_type and not request.mail_user:
-        request = replace(request, mail_user=default_address(state, submission.credentials.user_name))
+        request = replace(request, mail_user=default_address(state, credentials.user_name))
     reserved = reserved_nodes(state, request.reservation, turn.now)
-    if not request.hold:
-        check_reserved(reserved, demand)
-        check_size(state, request, partitions, demand, submission.credentials.user_id)
-    check_limits(state, request, partitions, demand, time_limit)
     begin = max(turn.now, request.begin_time or 0)
     later = begin > turn.now
     job = Job(
         job_id=0,
         request=request,
-        credentials=submission.credentials,
+        credentials=credentials,
         submit_time=turn.now,
         reason=Reason.JOB_HELD_USER if request.hold else Reason.DEPENDENCY if wanted else _waits(turn, request),
         priority=0 if request.hold else _given_priority(request, caller),
@@ -134,6 +160,10 @@ def _draft(turn: Turn, caller: Caller, submission: Submission, component: bool) 
         admin_comment=request.admin_comment or "",
     )
     reservation_use.check_use(state, turn.directory, job)
+    if not request.hold:
+        check_reserved(reserved, demand)
+        check_size(state, request, partitions, demand, credentials.user_id)
+    check_limits(state, request, partitions, demand, time_limit)
     return _Draft(job, demand, wanted)
 
 
@@ -358,7 +388,8 @@ def time_limit_of(turn: Turn, request: JobRequest, partitions: tuple[Partition, 
         raise Refusal(Errno.INVALID_TIME_MIN_LIMIT)
     if request.deadline is not None:
         least = minimum if minimum is not None else limit
-        if request.deadline <= turn.now or (least and least < NO_VALUE and turn.now + least * 60 > request.deadline):
+        begin = max(turn.now, request.begin_time or 0)
+        if request.deadline <= turn.now or (least and least < NO_VALUE and begin + least * 60 > request.deadline):
             raise Refusal(Errno.INVALID_TIME_LIMIT)
     return limit
 

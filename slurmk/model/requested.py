@@ -22,7 +22,8 @@ Counts = tuple[tuple[str, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Requested:
-    """CPUs, nodes, memory (MiB over all nodes) and GRES (by kind, over all nodes) that a job is counted with."""
+    """CPUs, nodes, memory (MiB over all nodes) and GRES (by kind, over all nodes) that a job is counted with: the GRES that
+    accounting counts."""
 
     cpus: int
     nodes: int
@@ -60,7 +61,9 @@ class Requests:
         """Everything that ``job`` asks for."""
         request = job.request
         total, cpus, nodes = gres(request), cpu_count(request), node_count(request)
-        return Requested(cpus, nodes, self._memory(request, cpus, nodes, total, _first(job)), total)
+        site = self.site
+        counted = total if site is None else tuple(each for each in total if site.counts(f"gres/{each[0]}"))
+        return Requested(cpus, nodes, self._memory(request, cpus, nodes, total, _first(job)), counted)
 
     def memory_demand(self, job: Job) -> MemoryDemand:
         """Memory asked for, the partition's or the site's default filled in."""

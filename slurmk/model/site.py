@@ -81,6 +81,11 @@ class Site:
     return_to_service: int = 0
     constrain_memory: bool = False  # ConstrainRAMSpace of cgroup.conf
 
+    def counts(self, tres: str) -> bool:
+        """Whether accounting counts GRES under this name (``gres/gpu``, AccountingStorageTRES); all where it names none."""
+        counted = self.parameters.get("AccountingStorageTRES", "").lower()
+        return "gres/" not in counted or tres in counted.split(",")
+
     def partition(self, name: str) -> Partition | None:
         return next((partition for partition in self.partitions if partition.name == name), None)
 

@@ -14,6 +14,11 @@ from grammar.script import ScriptError, check_script, read_script, wrapped
 HEAD = b"#!/bin/sh\n"
 
 
+def meant(lines: bytes) -> list[tuple[str, ...]]:
+    """What PBS and LSF directives mean in sbatch's words."""
+    return [words for directive in read_script(HEAD + lines, "s.sh").foreign for words in directive.translated()]
+
+
 def words(line: str) -> list[tuple[str, ...]]:
     return [directive.words for directive in read_script(HEAD + line.encode(), "s.sh").components[0]]
 
@@ -43,10 +48,7 @@ def test_directives_end_at_the_first_command() -> None:
 def test_components_and_foreign_directives() -> None:
     found = read_script(HEAD + b"#SBATCH -n 1\n#SBATCH HetJob -J x\n#SBATCH -n 2\n#PBS -N p -l nodes=2:ppn=3,mem=2gb\n", "s")
     assert [[directive.words for directive in component] for component in found.components] == [[("-n", "1")], [("-n", "2")]]
-    assert [directive.words for directive in found.foreign] == [
-        ("--job-name=p",),
-        ("--nodes=2", "--ntasks=6", "--mem=2g"),
-    ]
+    assert meant(b"#PBS -N p -l nodes=2:ppn=3,mem=2gb\n") == [("--job-name=p",), ("--nodes=2", "--ntasks=6", "--mem=2g")]
     assert read_script(HEAD + b"#PBS -N p\n", "s", foreign=False).foreign == []
     assert "deprecated" in read_script(HEAD + b"#SBATCH packjob\n", "s").warnings[0]
 
@@ -92,3 +94,45 @@ def test_large_scripts_take_time_in_proportion(line: bytes) -> None:
     with contextlib.suppress(ScriptError):
         read_script(HEAD + line, "s.sh")
     assert time.process_time() - begin < 5
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("-n 2 hetjob -n 3", [("-n", "2")]),
+        ("--comment PackJob", [("--comment",)]),
+        ('-n 2 "hetjob"', [("-n", "2", "hetjob")]),
+        ("-n 2 hetjob:", [("-n", "2", "hetjob:")]),
+        ('-C "" -n 2', [("-C", "-n", "2")]),
+        ('-J ""x', [("-J", "x")]),
+    ],
+)
+def test_separators_end_a_line_and_empty_words_are_none(line: str, expected: list[tuple[str, ...]]) -> None:
+    found = read_script(HEAD + f"#SBATCH {line}\n#SBATCH -c 1\n".encode(), "s.sh")
+    assert [directive.words for directive in found.components[0]] == [*expected, ("-c", "1")]
+    assert len(found.components) == 1
+    assert bool(found.warnings) == ("PackJob" in line)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("1:ppn=8:n2", ("--nodelist=n2", "--nodes=1", "--ntasks=8")),
+        ("n1:n2", ("--nodelist=n1,n2",)),
+        ("1:n1+2:n2:ppn=3", ("--nodelist=n1,n2", "--nodes=3", "--ntasks=9")),
+        ("2x:ppn=2", ("--nodes=2", "--ntasks=4")),
+        ("3:ppn=x:", ("--nodes=3",)),
+        ("2:gpus=2:procs=3", ("--gpus-per-node=2", "--nodelist=procs=3", "--nodes=2")),
+    ],
+)
+def test_pbs_nodes(value: str, expected: tuple[str, ...]) -> None:
+    assert meant(f"#PBS -l nodes={value}\n".encode()) == [expected]
+
+
+def test_foreign_options_before_an_unknown_one_count_first() -> None:
+    directive = read_script(HEAD + b"#PBS -N p -P x\n", "s.sh").foreign[0]
+    translated = directive.translated()
+    assert next(translated) == ("--job-name=p",)
+    with pytest.raises(ScriptError) as caught:
+        next(translated)
+    assert caught.value.getopt == "sbatch: invalid option -- 'P'"
