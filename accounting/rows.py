@@ -11,7 +11,7 @@ from functools import lru_cache
 from operator import attrgetter
 
 from grammar.arrays import format_tasks
-from grammar.hostlist import compress
+from grammar.hostlist import compress, expand
 from slurmk.model import serial
 from slurmk.model.job import Allocation, Job, Step, Usage
 from slurmk.model.requested import Requested
@@ -229,6 +229,34 @@ def step_row(step: Step, db_index: int) -> StepRow:
         standard_input=text(step.standard_input),
         standard_output=text(step.standard_output),
         standard_error=text(step.standard_error),
+    )
+
+
+def step_of(row: StepRow, job_id: int) -> Step:
+    """The inverse of ``step_row``, but for ``cpus_per_task``, which accounting does not keep."""
+    amounts = [amount for amount in row.tres_allocated.split(",") if not amount.startswith(("cpu=", "node="))]
+    memory = next((amount for amount in amounts if amount.startswith("mem=")), "mem=0M")
+    return Step(
+        job_id=job_id,
+        step_id=row.step_id,
+        name=row.step_name,
+        state=JobState(row.state),
+        start_time=row.time_start,
+        end_time=row.time_end,
+        nodes=tuple(expand(row.node_list)) if row.node_list else (),
+        tasks=row.tasks,
+        cpus=row.cpus,
+        memory=int(memory[4:-1]),
+        gres=",".join(amount for amount in amounts if amount != memory),
+        exit_code=row.exit_code,
+        usage=row.measured,
+        submit_line=row.submit_line,
+        distribution=row.layout,
+        standard_input=row.standard_input,
+        standard_output=row.standard_output,
+        standard_error=row.standard_error,
+        time_limit=row.time_limit,
+        killed_by=row.killed_by,
     )
 
 

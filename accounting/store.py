@@ -12,7 +12,7 @@ import json
 import threading
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine, Insert, Table, text
@@ -26,7 +26,7 @@ from accounting import tables
 from accounting.engine import database_name, errors_of, make_engine, parse_url
 from accounting.errors import StoreError as StoreError
 from accounting.queries import JobQuery, JobRecord, find_jobs
-from accounting.rows import JOB_COLUMNS, STEP_COLUMNS, job_row, job_values, step_row, step_values
+from accounting.rows import JOB_COLUMNS, STEP_COLUMNS, StepRow, job_row, job_values, step_of, step_row, step_values
 from accounting.schema import upgrade
 from slurmk.core.effects import (
     Effect,
@@ -40,7 +40,7 @@ from slurmk.core.effects import (
     SaveStep,
 )
 from slurmk.model import serial
-from slurmk.model.job import Job, JobFiles
+from slurmk.model.job import Job, JobFiles, Step
 from slurmk.model.node import Node, Partition
 from slurmk.model.requested import Requests
 from slurmk.model.reservation import Reservation
@@ -531,14 +531,26 @@ def _load(connection: Connection) -> Recovered:
     def records(cls: type[T], query: str) -> tuple[T, ...]:
         return tuple(serial.load(cls, json.loads(row[0])) for row in connection.exec_driver_sql(query))
 
+    steps = _running_steps(connection)
+    jobs = records(Job, "SELECT record FROM live_job ORDER BY job_id")
     return Recovered(
-        jobs=records(Job, "SELECT record FROM live_job ORDER BY job_id"),
+        jobs=tuple(replace(job, steps=() if job.state.finished else steps.get(job.job_id, ())) for job in jobs),
         nodes=records(Node, "SELECT record FROM node_state ORDER BY name"),
         partitions=records(Partition, "SELECT record FROM partition_state ORDER BY name"),
         next_job_id=connection.exec_driver_sql("SELECT value FROM counter WHERE name = 'next_job_id'").scalar(),
         reservations=records(Reservation, "SELECT record FROM reservation_state ORDER BY name"),
         last_reservation=_last_reservation(connection),
     )
+
+
+def _running_steps(connection: Connection) -> dict[int, tuple[Step, ...]]:
+    """The steps that have not ended, by job: a job's own record is not written again for each of its steps."""
+    columns = ", ".join(f"step.{name}" for name in STEP_COLUMNS)
+    query = f"SELECT live_job.job_id, {columns} FROM live_job JOIN step USING (db_index) WHERE step.time_end = 0"
+    found: dict[int, tuple[Step, ...]] = {}
+    for job_id, *values in connection.exec_driver_sql(f"{query} ORDER BY step.time_start, step.step_id"):
+        found[job_id] = (*found.get(job_id, ()), step_of(StepRow(*values), job_id))
+    return found
 
 
 def _strange_jobs(connection: Connection, job_ids: Iterable[int]) -> list[int]:

@@ -205,6 +205,17 @@ def test_the_reason_it_last_waited_for_stays(store: Store, url: str) -> None:
     assert store.jobs(JobQuery())[0].job.reason == "Resources"
 
 
+def test_load_gives_back_the_steps_that_run_whatever_their_jobs_record_says(store: Store) -> None:
+    batch = Step(1, BATCH_STEP, "batch", JobState.RUNNING, 2001, nodes=("n1",), gres="gres/gpu=1,gres/gpu:a100=1")
+    first = Step(1, 0, "one", JobState.RUNNING, 2002, nodes=("n1", "n2"), tasks=2, cpus=4, memory=300, time_limit=5)
+    second = replace(first, step_id=1, name="two", start_time=2003, submit_line="srun two", memory=0, standard_output="o")
+    store.commit([SaveJob(running(1, steps=(first,))), SaveJob(running(2)), SaveStep(batch, 0), SaveStep(first, 0)])
+    store.commit([SaveStep(replace(first, state=JobState.COMPLETED, end_time=2004), 0), SaveStep(second, 0)])
+    assert [(each.job_id, each.steps) for each in store.load().jobs] == [(1, (batch, second)), (2, ())]
+    store.commit([SaveJob(running(1, restarts=1))])
+    assert store.load().jobs[0].steps == ()  # those were of the time before
+
+
 def test_nodes_choose_jobs_and_their_steps(store: Store) -> None:
     store.site = Site("c", (Node("n1", cpus=8), Node("n2", cpus=8)), (Partition("debug", ("n1", "n2")),))
     store.commit([SaveJob(running(1, request=JobRequest(tasks=2, minimum_nodes=2)))])
