@@ -191,7 +191,7 @@ KEYS: tuple[Key, ...] = (
     Key("SchedulerParameters", acted=True),
     Key("SchedulerTimeSlice", Value.NUMBER16, "30", unit="sec"),
     Key("SchedulerType", Value.TEXT, "sched/backfill"),
-    Key("ScronParameters"),
+    Key("ScronParameters", acted=True),
     Key("SelectType", Value.TEXT, "select/cons_tres", acted=True),
     Key("SelectTypeParameters", Value.TEXT, "CR_CORE_MEMORY", acted=True),
     Key("SlurmUser", acted=True),

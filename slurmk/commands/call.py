@@ -20,6 +20,7 @@ from slurmk.model.job import Job
 if TYPE_CHECKING:
     from accounting.store import Store
     from slurmk.commands.statistics import Statistics
+    from slurmk.core.crontabs import Crontabs
     from slurmk.core.machine import Machine
     from slurmk.core.triggers import Triggers
     from slurmk.planner.snapshot import Outlook
@@ -119,6 +120,15 @@ class Controller(Protocol):
 
     def save_triggers(self) -> None:
         """Have the triggers on disk. Raises OSError."""
+        ...
+
+    @property
+    def crontabs(self) -> Crontabs:
+        """scrontab's tables; ``save_crontabs`` after a change."""
+        ...
+
+    def save_crontabs(self) -> None:
+        """Have the tables on disk. Raises OSError."""
         ...
 
     @property

@@ -297,7 +297,7 @@ def _signal(text: str | None) -> int | None:
 
 def _flags(options: Mapping[str, str]) -> KillFlag:
     flags = KillFlag.NONE
-    for name, flag in (("batch", KillFlag.BATCH), ("full", KillFlag.FULL), ("hurry", KillFlag.HURRY)):
+    for name, flag in (("batch", KillFlag.BATCH), ("full", KillFlag.FULL), ("hurry", KillFlag.HURRY), ("cron", KillFlag.CRON)):
         if name in options:
             flags |= flag
     return flags

@@ -116,6 +116,8 @@ def _times(text: JobText, job: Job) -> Iterator[str]:
         f"StartTime={date_text(text.start(job), 'Unknown')} EndTime={date_text(end, 'Unknown')}"
         f" Deadline={date_text(request.deadline or 0, 'N/A')}"
     )
+    if request.crontab is not None:
+        yield f'CronJob=Yes CrontabSpec="{request.crontab}"'
     if not job.pending:
         yield f"PreemptEligibleTime={date_text(job.start_time, 'Unknown')} PreemptTime=None"
     before = text.run_seconds(job) if job.state is JobState.SUSPENDED else 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from dataclasses import replace
 
+from grammar.crontab import parse_spec
 from slurmk.core import mail
 from slurmk.core.effects import ForgetJob, SaveStep, Terminate
 from slurmk.core.priority import priority_of
@@ -58,6 +59,11 @@ def end(
     """End a job that holds nodes: it is COMPLETING until all of them are released. ``gone`` are nodes that already are."""
     if state is JobState.TIMEOUT:
         job = mail.reach_marks(turn, job, all_of_them=True)
+    if job.request.crontab is not None and state not in (JobState.CANCELLED, JobState.PENDING):
+        over = replace(job, state=state, exit_code=job.exit_code if exit_code is None else exit_code, end_time=turn.now)
+        mail.ended(turn, over)
+        job = replace(job, flags=job.flags | JobFlag.REQUEUED)
+        state, reason, description = JobState.PENDING, Reason.NONE, ""
     job = turn.save(
         replace(
             job,
@@ -157,7 +163,15 @@ def _retry_delay(job: Job) -> int:
     return int(min(FIRST_RETRY_DELAY * 2 ** (job.launch_failures - 1), LONGEST_RETRY_DELAY))
 
 
+def _next_run(turn: Turn, job: Job, times: str) -> Job:
+    """A job of scrontab waits for the next of its times."""
+    due = parse_spec(times).next_time(turn.now)
+    return again(turn, replace(job, launch_failures=0), delay=(due or turn.now + LONGEST_RETRY_DELAY) - turn.now)
+
+
 def _back_in_queue(turn: Turn, job: Job) -> Job:
+    if job.request.crontab is not None:
+        return _next_run(turn, job, job.request.crontab)
     if job.launch_failures and job.reason is Reason.JOB_LAUNCH_FAILURE and not job.flags & JobFlag.LAUNCH_FAILED:
         waiting = again(turn, job, delay=_retry_delay(job))
         description = job.state_description

@@ -74,6 +74,7 @@ class KillFlag(IntFlag):
     FULL = 2  # --full: all steps and the batch shell with its children
     HURRY = 4
     ARRAY_TASK = 8
+    CRON = 16  # --cron: also scrontab's jobs
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +86,15 @@ class Kill:
     selections: tuple[JobSelection, ...]
     signal: int | None = None
     flags: KillFlag = KillFlag.NONE
+
+
+@dataclass(frozen=True, slots=True)
+class EndRecurrence:
+    """scrontab: these jobs are no longer in their user's table."""
+
+    time: float
+    caller: Caller
+    job_ids: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,6 +345,7 @@ class SiteChanged:
 Event: TypeAlias = (
     Submit
     | Kill
+    | EndRecurrence
     | Hold
     | Requeue
     | Suspend

@@ -124,6 +124,8 @@ def kill(turn: Turn, event: Kill) -> None:
     def act(chosen: JobSelection, selected: selection.Selected) -> None:
         if not may_change(event.caller, selected.job):
             raise SlurmError(Errno.ACCESS_DENIED)
+        if selected.job.request.crontab is not None and not event.flags & KillFlag.CRON and _cron_is_meant(turn):
+            raise SlurmError(Errno.CANNOT_CANCEL_CRON_JOB)
         if chosen.step_id is not None:
             _kill_step(turn, selected.job, chosen.step_id, event)
             return
@@ -133,6 +135,11 @@ def kill(turn: Turn, event: Kill) -> None:
         row(turn, selected, event)
 
     for_each(turn, event.selections, act)
+
+
+def _cron_is_meant(turn: Turn) -> bool:
+    """Whether who cancels a job of scrontab has to say so (ScronParameters=explicit_scancel)."""
+    return "explicit_scancel" in turn.state.site.parameters.get("ScronParameters", "").lower().replace(" ", "").split(",")
 
 
 def _kills(event: Kill) -> bool:
@@ -161,7 +168,7 @@ def _pending(turn: Turn, selected: selection.Selected, event: Kill) -> None:
 def _running(turn: Turn, selected: selection.Selected, event: Kill) -> None:
     job = selected.job
     if not _cancels(event):
-        turn.emit(Signal(job.job_id, job.restarts, event.signal or SIGKILL, None, event.flags))
+        turn.emit(Signal(job.job_id, job.restarts, event.signal or SIGKILL, None, event.flags & ~KillFlag.CRON))
         return
     end(turn, job, JobState.CANCELLED, Reason.NONE, user_id=event.caller.user_id)
 
@@ -188,4 +195,4 @@ def _kill_step(turn: Turn, job: Job, step_id: int, event: Kill) -> None:
         raise SlurmError(Errno.ALREADY_DONE if job.state.finished else Errno.TRANSITION_STATE_NO_UPDATE)
     if all(step.step_id != step_id for step in job.steps):
         raise SlurmError(Errno.INVALID_JOB_ID)
-    turn.emit(Signal(job.job_id, job.restarts, event.signal or SIGKILL, step_id, event.flags))
+    turn.emit(Signal(job.job_id, job.restarts, event.signal or SIGKILL, step_id, event.flags & ~KillFlag.CRON))

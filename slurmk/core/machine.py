@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from slurmk.core import (
+    crontabs,
     dependencies,
     mail,
     nodes,
@@ -35,6 +36,7 @@ from slurmk.core.events import (
     Caller,
     CreateReservation,
     DeleteReservation,
+    EndRecurrence,
     Event,
     Hold,
     JobSelection,
@@ -362,6 +364,7 @@ def _alarm_pending(turn: Turn, job: Job) -> None:
 _HANDLERS: dict[type[Event], Callable[[Turn, Any], None]] = {
     Submit: submit,
     Kill: kill,
+    EndRecurrence: crontabs.end_recurrence,
     Hold: updates.hold,
     Requeue: updates.requeue_jobs,
     Suspend: updates.suspend,

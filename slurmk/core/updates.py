@@ -36,6 +36,12 @@ def _check_owner(caller: Caller, job: Job, refusal: Errno = Errno.USER_ID_MISSIN
         raise SlurmError(refusal)
 
 
+def _check_recurrence(job: Job) -> None:
+    """What a table of scrontab says is changed there."""
+    if job.request.crontab is not None and not job.state.finished:
+        raise SlurmError(Errno.CANNOT_MODIFY_CRON_JOB)
+
+
 # --------------------------------------------------------------------------------------------- hold and release
 
 
@@ -45,6 +51,7 @@ def hold(turn: Turn, event: Hold) -> None:
     def act(chosen: JobSelection, selected: selection.Selected) -> None:
         job = selected.job
         _check_owner(event.caller, job)
+        _check_recurrence(job)
         if phase_of(job) is Phase.FINISHED:
             raise SlurmError(Errno.JOB_FINISHED)
         if event.release and job.reason is Reason.JOB_HELD_ADMIN and job.priority == 0 and not event.caller.operator:
@@ -226,6 +233,7 @@ def update_job(turn: Turn, event: UpdateJob) -> None:
 
 def _check_update(turn: Turn, event: UpdateJob, chosen: JobSelection, job: Job) -> None:
     _check_owner(event.caller, job)
+    _check_recurrence(job)
     phase = phase_of(job)
     if phase is Phase.FINISHED and not all(name in _AFTERWARDS for name, _ in event.changes):
         raise SlurmError(Errno.JOB_FINISHED)

@@ -23,13 +23,16 @@ from slurmk.commands.call import Call, Output
 from slurmk.commands.dispatch import dispatch
 from slurmk.commands.statistics import Statistics
 from slurmk.commands.submission import wants_login
+from slurmk.core.crontabs import Crontabs, recurs
 from slurmk.core.effects import Effect, ForgetJob, Launch, Mail, Refused, SaveJob, SaveStep, Terminate
 from slurmk.core.errors import Errno, SlurmError
 from slurmk.core.events import (
     Caller,
+    EndRecurrence,
     Event,
     JobSelection,
     Kill,
+    KillFlag,
     NodeChanged,
     Planned,
     QuotasChanged,
@@ -46,6 +49,7 @@ from slurmk.core.triggers import Triggers
 from slurmk.daemon.committed import Committed
 from slurmk.daemon.committer import Committer
 from slurmk.daemon.connection import Doorkeeper, listen
+from slurmk.daemon.crontabs import CrontabKeeper
 from slurmk.daemon.engine import Answers, Engine, with_secret
 from slurmk.daemon.identity import GroupIds, Identities, group_name, groups_of
 from slurmk.daemon.launching import Launching
@@ -148,6 +152,7 @@ class Daemon:
         self._group_ids = GroupIds()
         self.logins = LoginEnvironments(elsewhere=remote is not None)
         self.mailer = Mailer(lambda: self.machine, self.now)
+        self.crontab_keeper = CrontabKeeper(directory / "state" / "crontabs.json")
         self._waiting: dict[int, list[asyncio.Future[Job | None]]] = {}
         self._stopping = asyncio.Event()
         self._end_jobs = False
@@ -176,6 +181,13 @@ class Daemon:
 
     def save_triggers(self) -> None:
         self.keeper.save()
+
+    @property
+    def crontabs(self) -> Crontabs:
+        return self.crontab_keeper.crontabs
+
+    def save_crontabs(self) -> None:
+        self.crontab_keeper.save()
 
     def now(self) -> float:
         return time.time()
@@ -312,6 +324,7 @@ class Daemon:
         )
         listening = listen(self.socket_path)
         self.engine.start()
+        self._drop_strays()
         await self._take_up_jobs()  # before the first stepd comes back: one that is not known ends its job
         self.server = await loop.create_unix_server(self.doorkeeper.connection, sock=listening, backlog=1024)
         if self._remote is not None:
@@ -338,6 +351,13 @@ class Daemon:
                 self.launching.perform(Launch(job))
             elif job.flags & JobFlag.COMPLETING and job.allocation is not None:
                 self.launching.perform(Terminate(job.job_id, job.restarts, self._site.kill_wait, job.allocation.nodes))
+
+    def _drop_strays(self) -> None:
+        """Jobs of a table that was being put in place, or taken away, when an earlier controller ended are in none."""
+        kept = self.crontabs.job_ids()
+        strays = tuple(job.job_id for job in self.machine.jobs.values() if recurs(job) and job.job_id not in kept)
+        if strays:
+            self.engine.report(EndRecurrence(self.now(), Caller(0, "root", True), strays))
 
     async def _guard_socket(self) -> None:
         """Listen at a new socket when somebody removed the file of the old one."""
@@ -383,7 +403,7 @@ class Daemon:
         root = Caller(0, "root", True)
         running = tuple(JobSelection(job.job_id) for job in self.machine.holding())
         if running:
-            await self.engine.apply(Kill(self.now(), root, running))
+            await self.engine.apply(Kill(self.now(), root, running, flags=KillFlag.CRON))
         with contextlib.suppress(asyncio.TimeoutError):
             async with asyncio.timeout(self._site.kill_wait + 5):
                 while holding := self.machine.holding():

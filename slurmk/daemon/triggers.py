@@ -13,6 +13,7 @@ from typing import Any
 
 from slurmk.core.machine import Machine
 from slurmk.core.triggers import Fired, Triggers, restored
+from slurmk.daemon.durable import save_json
 
 log = logging.getLogger(__name__)
 
@@ -42,13 +43,7 @@ class TriggerKeeper:
 
     def save(self) -> None:
         """Have what was set or cleared on disk. Raises OSError."""
-        temporary = self._path.with_suffix(".new")
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        with os.fdopen(descriptor, "w") as file:
-            json.dump(self.triggers.saved(), file)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(self._path)
+        save_json(self._path, self.triggers.saved())
 
     async def watch(self) -> None:
         """Look again and again, until cancelled."""

@@ -62,6 +62,7 @@ class JobRequest:
     nice: int | None = None
     site_factor: int | None = None
     array: str | None = None
+    crontab: str | None = None  # of scrontab's jobs: minutes, hours, days, months, days of the week
     delay_boot: int | None = None
     immediate: bool = False
 

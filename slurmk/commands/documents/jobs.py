@@ -74,6 +74,7 @@ def _implies_nodes(job: Job) -> bool:
 FLAGS: tuple[tuple[str, int, Test], ...] = (
     ("KILL_INVALID_DEPENDENCY", 42, _chosen("kill_on_invalid_dependency", True)),
     ("NO_KILL_INVALID_DEPENDENCY", 42, _chosen("kill_on_invalid_dependency", False)),
+    ("CRON_JOB", 42, lambda job: job.request.crontab is not None),
     ("GRES_BINDING_ENFORCED", 42, _gres_flag("enforce-binding")),
     ("SPREAD_JOB", 42, _chosen("spread_job", True)),
     ("PREFER_MINIMUM_NODE_COUNT", 42, _chosen("use_min_nodes", True)),
@@ -409,7 +410,7 @@ JOB: Shape[JobView] = Shape(
     Member("cpu_frequency_maximum", lambda view: number(_frequencies(view)[1])),
     Member("cpu_frequency_governor", lambda view: number(_frequencies(view)[2])),
     Member("cpus_per_tres", _asked("cpus_per_tres")),
-    constant("cron", ""),
+    Member("cron", _asked("crontab")),
     Member("deadline", _number(lambda job: job.request.deadline or 0)),
     Member("delay_boot", _number(lambda job: job.request.delay_boot or 0)),
     Member("dependency", lambda view: view.text.dependency(view.job) or ""),

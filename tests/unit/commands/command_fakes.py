@@ -6,6 +6,7 @@ Its cluster is that of the reference Slurm whose answers the tests record. Time 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -16,6 +17,7 @@ from bridge.launcher import JobFiles
 from slurmk.commands.call import Call, Unreadable
 from slurmk.commands.dispatch import dispatch
 from slurmk.commands.statistics import Statistics
+from slurmk.core.crontabs import Crontabs, restored
 from slurmk.core.effects import Accepted, Effect, Launch, Refused
 from slurmk.core.events import BatchEnded, Caller, Event, JobStarted, NodesReleased, Planned, StepStarted, Submission, Submit
 from slurmk.core.machine import Machine
@@ -98,6 +100,7 @@ class FakeController:
         self.queue_answer = ("", 0)
         self.statistics = Statistics(self.time)
         self.triggers = Triggers()
+        self.crontabs = Crontabs()
         self.answers: dict[str, dict[str, Any]] = {}  # of stepds, by node
 
     def now(self) -> float:
@@ -130,6 +133,9 @@ class FakeController:
 
     def save_triggers(self) -> None:
         return None
+
+    def save_crontabs(self) -> None:
+        self.crontabs = restored(json.loads(json.dumps(self.crontabs.saved())))
 
     async def ask(self, job: Job, nodes: Sequence[str], question: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
         return {node: self.answers[node] for node in nodes if node in self.answers}
