@@ -63,6 +63,10 @@ CONNECT_SECONDS = 5.0
 """Seconds for a connection to come about. The kernel asks a host that does not answer less and less often: waiting longer
 would make its return be noticed late."""
 
+IDLE_SECONDS = 60.0
+"""How long a connection is kept that nothing is asked on: making one costs both sides more than a request. The API server
+ends idle ones after 90 s."""
+
 FORGET_ABSENCE = 30.0
 """Seconds after which an API that was not there is looked for again."""
 
@@ -513,6 +517,7 @@ def _session(access: Access) -> aiohttp.ClientSession:
 
     connector = aiohttp.TCPConnector(
         limit=0,
+        keepalive_timeout=IDLE_SECONDS,
         ssl=access.tls if access.tls is not None else True,
         socket_factory=connect,
     )
