@@ -17,6 +17,7 @@ import json
 import os
 import secrets
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -69,19 +70,23 @@ partitions:
 """
 
 
-class Slurmk:
-    """A controller on the cluster, with one partition for each way to start jobs."""
+def settings_of(namespace: str, systems: Sequence[str]) -> str:
+    """slurmk.yaml with one partition for each way to start jobs."""
+    partitions = (f"  {name}: {{nodes: '', pods: {SYSTEMS[name]}}}\n" for name in systems)
+    return SETTINGS.format(namespace=namespace, cluster=namespace) + "".join(partitions)
 
-    def __init__(self, namespace: str, systems: Sequence[str]) -> None:
-        self.systems = systems
+
+class Slurmk:
+    """A controller on the cluster. ``settings`` is the text of its slurmk.yaml, ``configuration`` that of its slurm.conf."""
+
+    def __init__(self, settings: str, kubeconfig: str = "", configuration: str = "") -> None:
         self.directory = Path(tempfile.mkdtemp(prefix="slurmk-bench-"))
-        self.namespace = namespace
-        text = SETTINGS.format(namespace=namespace, cluster=namespace)
-        text += "".join(f"  {name}: {{nodes: '', pods: {SYSTEMS[name]}}}\n" for name in systems)
-        (self.directory / "slurmk.yaml").write_text(text)
-        self.run("slurmk", "up", "--detach", "--kubernetes", str(self.directory / "slurmk.yaml"))
-        if set(systems) - {"native"}:
-            self.run("slurmk", "queues", "apply")
+        (self.directory / "slurmk.yaml").write_text(settings)
+        given = ["--kubeconfig", kubeconfig] if kubeconfig else []
+        if configuration:
+            (self.directory / "slurm.conf").write_text(configuration)
+            given += ["--conf", str(self.directory)]
+        self.run("slurmk", "up", "--detach", "--kubernetes", str(self.directory / "slurmk.yaml"), *given)
 
     def run(self, program: str, *arguments: str) -> str:
         """The output of one of its commands, which must succeed."""
@@ -103,9 +108,12 @@ class Slurmk:
 
     def close(self) -> None:
         """End it and what it made."""
-        if set(self.systems) - {"native"}:
-            self.run("slurmk", "queues", "delete")
         self.run("slurmk", "down", "--jobs")
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def kill(self) -> None:
+        """End it alone, at once."""
+        os.kill(self.process, signal.SIGKILL)
         shutil.rmtree(self.directory, ignore_errors=True)
 
 
@@ -134,9 +142,10 @@ def programs() -> dict[str, int]:
 class Cluster:
     """The API server, and a count of pods that run or have run in one namespace."""
 
-    def __init__(self, api: Api, namespace: str) -> None:
+    def __init__(self, api: Api, namespace: str, patience: float = PATIENCE) -> None:
         self.api = api
         self.namespace = namespace
+        self._patience = patience
         self.started: set[str] = set()
         self._changed = asyncio.Event()
         self._watching = asyncio.get_running_loop().create_task(self._watch())
@@ -150,7 +159,7 @@ class Cluster:
 
     async def until(self, count: int) -> None:
         """Wait until so many pods have started."""
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(self._patience):
             while len(self.started) < count:
                 self._changed.clear()
                 await self._changed.wait()
@@ -183,7 +192,7 @@ class Cluster:
 
     async def nothing_of(self, selector: str) -> None:
         """Wait until there are no such pods any more."""
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(self._patience):
             while await self.api.list(POD, self.namespace, selector):  # noqa: ASYNC110
                 await asyncio.sleep(0.2)
 
@@ -198,6 +207,9 @@ def pod_spec(**more: Any) -> Manifest:
 def metadata(namespace: str, name: str, **labels: str) -> Manifest:
     return {"name": name, "namespace": namespace, "labels": {"bench": "bare", **labels}}
 
+
+OF_PARTITIONS = {"key": "slurmk.org/partition", "operator": "Exists"}
+"""What lets a Job into the flavors of partitions that are on the same nodes."""
 
 TEMPLATE = {"labels": {"bench": "bare"}, "annotations": {"lab/runtime": "1s"}}
 
@@ -224,7 +236,11 @@ def kueue_jobs(namespace: str, count: int, queue: str) -> list[Manifest]:
             "apiVersion": "batch/v1",
             "kind": "Job",
             "metadata": metadata(namespace, f"bare-{run}-{number}", **{"kueue.x-k8s.io/queue-name": queue}),
-            "spec": {"suspend": True, "backoffLimit": 0, "template": {"metadata": TEMPLATE, "spec": pod_spec()}},
+            "spec": {
+                "suspend": True,
+                "backoffLimit": 0,
+                "template": {"metadata": TEMPLATE, "spec": pod_spec(tolerations=[OF_PARTITIONS])},
+            },
         }
         for number in range(count)
     ]
@@ -363,18 +379,22 @@ async def measure(options: Any) -> None:
     namespace = f"bench-{secrets.token_hex(3)}"
     api = await Api.connect(Settings(namespace=namespace, client=ClientLimits(writes_per_second=5000, burst=5000)))
     await api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
+    there = [name for name, needed in NEEDS.items() if needed is None or await api.available(*needed)]
     slurmk: Slurmk | None = None
     try:
-        there = [name for name, needed in NEEDS.items() if needed is None or await api.available(*needed)]
-        slurmk = await asyncio.to_thread(Slurmk, namespace, there)
+        slurmk = await asyncio.to_thread(Slurmk, settings_of(namespace, there))
+        if set(there) - {"native"}:
+            await asyncio.to_thread(slurmk.run, "slurmk", "queues", "apply")
         cluster = Cluster(api, namespace)
         figures = {"pod running, seconds": await latency(cluster, slurmk, options.runs)}
         report("kubernetes latency", figures, options.json)
-        throughput = Throughput(cluster, slurmk, slurmk.systems)
+        throughput = Throughput(cluster, slurmk, there)
         await throughput.measure(options.jobs, options.turns)
         report("kubernetes throughput", throughput.figures(), options.json, "more")
     finally:
         if slurmk is not None:
+            if set(there) - {"native"}:
+                await asyncio.to_thread(slurmk.run, "slurmk", "queues", "delete")
             await asyncio.to_thread(slurmk.close)
         await api.delete(Reference(NAMESPACE, namespace))
         await api.close()
