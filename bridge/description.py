@@ -12,6 +12,7 @@ from typing import Any
 
 from grammar.arrays import parse_array
 from grammar.errors import GrammarError
+from grammar.frequencies import task_interval
 from slurmk.model.job import Job, JobFiles, JobRequest, NodeShare
 from slurmk.model.site import Site
 from slurmk.model.states import INFINITE, NO_VALUE
@@ -74,6 +75,7 @@ def describe(job: Job, files: JobFiles, site: Site, extra: Mapping[str, Any]) ->
         "output": request.standard_output,
         "error": request.standard_error,
         "kill_wait": site.kill_wait,
+        "sample_seconds": _sample_seconds(request, site),
         "maximum_step_count": site.maximum_step_count,
         "constrain_memory": site.constrain_memory,
         "limits": _limits(job.limits),
@@ -150,6 +152,16 @@ def _share(share: NodeShare, topology: Topology) -> dict[str, Any]:
         ],
         "topology": topology.address(share.node),
     }
+
+
+def _sample_seconds(request: JobRequest, site: Site) -> int | None:
+    """Seconds between samples of usage (--acctg-freq, else JobAcctGatherFrequency); None is stepd's own choice, which also
+    stands for 0, when Slurm samples at the end alone."""
+    for text in (request.account_gather_frequency, site.parameters.get("JobAcctGatherFrequency")):
+        seconds = task_interval(text or "")
+        if seconds is not None:
+            return seconds or None
+    return None
 
 
 def array_facts(job: Job) -> dict[str, int] | None:

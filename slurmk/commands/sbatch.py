@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
@@ -235,12 +236,22 @@ async def _prepare(
                 submit_line=submit_line,
                 submit_host=call.host,
                 session_id=call.session_id,
-                umask=call.umask,
+                umask=_umask(call),
                 limits=propagated(call.limits, checked.request.propagate, site),
             )
         )
         files.append(_files(call, options, checked, script, export_file))
     return tuple(submissions), tuple(files)
+
+
+_OCTAL = re.compile(r"\s*([0-7]*)", re.ASCII)
+
+
+def _umask(call: Call) -> int:
+    """The job's umask: SLURM_UMASK, as far as it is octal, else the caller's."""
+    text = call.environment.get("SLURM_UMASK")
+    match = _OCTAL.match(text) if text is not None else None
+    return call.umask if match is None else int(match[1] or "0", 8) & 0o777
 
 
 async def _export_file(output: Output, options: Options) -> Mapping[str, str] | None:
@@ -260,6 +271,7 @@ async def _export_file(output: Output, options: Options) -> Mapping[str, str] | 
 def _files(call: Call, options: Options, checked: Checked, script: _Script, export_file: Mapping[str, str] | None) -> JobFiles:
     request = checked.request
     environment = exported(call.environment, request.export if export_file is None else "NIL") | dict(export_file or {})
+    environment.pop("SLURM_UMASK", None)
     environment.update(option_variables(request, options))
     environment["SLURM_SUBMIT_DIR"] = call.directory
     environment["SLURM_SUBMIT_HOST"] = call.host

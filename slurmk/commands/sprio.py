@@ -219,6 +219,8 @@ async def _run(call: Call, controller: Controller, output: Output) -> int:
     if site.priority_type != MULTIFACTOR:
         first = f"You are not running a supported priority plugin\n({site.priority_type}).\n"
         raise Failure(f"{first}Only '{MULTIFACTOR}' is supported.\n")
+    if "long" not in values and "format" not in values and call.environment.get("SPRIO_FORMAT") is not None:
+        values["format"] = call.environment["SPRIO_FORMAT"]
     columns = _columns(values, site, output)
     rows = _rows(controller, call)
     if not rows and job_ids is not None:

@@ -309,7 +309,10 @@ def _check_exclusions(command: str, options: Options) -> None:
         raise _fatal(command, "--gpus-per-socket is mutually exclusive with --ntasks-per-gpu and SLURM_NTASKS_PER_GPU")
     if "ntasks-per-node" in said and ("ntasks-per-gpu" in said or "ntasks-per-tres" in said):
         raise _fatal(command, "--ntasks-per-node is mutually exclusive with --ntasks-per-gpu and SLURM_NTASKS_PER_GPU")
-    if "one-task-per-sharing" in (said.get("gres-flags", ("", ""))[1] or "").lower().split(","):
+    sharing = (said.get("gres-flags", ("", ""))[1] or "").lower().split(",")
+    if command != "srun" and "allow-task-sharing" in sharing:
+        raise _error(command, "--gres-flags=allow-task-sharing is only used with srun.", code=255)
+    if "one-task-per-sharing" in sharing:
         message = "In order to use --gres-flags=one-task-per-sharing you must also have"
         raise _error(command, f"{message} SelectTypeParameters=MULTIPLE_SHARING_GRES_PJ in your slurm.conf", code=255)
 

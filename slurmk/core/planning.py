@@ -145,6 +145,7 @@ def begin(turn: Turn, job: Job, start: Start) -> None:
     """Start a job, or the next element of an array, on the allocation planned for it."""
     if job.is_array:
         job = arrays.split(turn, job, arrays.first_task(job.array_tasks))
+    allocation = _batch_host_first(turn.state, start.allocation, job.request.batch_features)
     limit = job.time_limit
     if start.time_limit and job.request.time_minimum is not None:
         limit = min(limit, max(start.time_limit // 60, job.request.time_minimum))
@@ -156,9 +157,9 @@ def begin(turn: Turn, job: Job, start: Start) -> None:
         state_description="",
         start_time=turn.now,
         time_limit=limit,
-        allocation=start.allocation,
+        allocation=allocation,
         last_schedule_evaluation=turn.now,
-        last_partition=start.allocation.partition,
+        last_partition=allocation.partition,
     )
     end = limit_end(job)
     job = turn.save(replace(job, end_time=end or 0))
@@ -169,6 +170,19 @@ def begin(turn: Turn, job: Job, start: Start) -> None:
     mail.began(turn, job)
     mail.watch_marks(turn, job)
     turn.note(job)
+
+
+def _batch_host_first(state: State, allocation: Allocation, wanted: str | None) -> Allocation:
+    """The allocation with a node that has the features of ``--batch`` in front, for its first node runs the script."""
+    if not wanted:
+        return allocation
+    ways = [set(way.split("&")) for way in wanted.replace(",", "&").split("|")]
+    for share in allocation.shares:
+        node = state.nodes.get(share.node)
+        if node is not None and any(way <= {*node.features, *node.active_features} for way in ways):
+            rest = tuple(each for each in allocation.shares if each is not share)
+            return replace(allocation, shares=(share, *rest))
+    return allocation
 
 
 def _components(state: State, starts: Iterable[Start]) -> dict[int, list[Start]]:

@@ -29,6 +29,9 @@ from slurmk.model.reservation import ReservationFlag
 from slurmk.model.states import INFINITE, NO_VALUE, Reason
 from slurmk.planner.snapshot import Demand
 
+DEFAULT_WCKEY = "*"
+"""What jobs have that name no key where keys are tracked (TrackWCKey)."""
+
 MAXIMUM_NICE = 0x7FFFFFFD
 """Slurm's NICE_OFFSET less the marks above it."""
 
@@ -129,6 +132,8 @@ def _draft(turn: Turn, caller: Caller, submission: Submission, component: bool) 
     if request.dependency is not None:
         text = format_dependency(wanted) if wanted else None
         request = request if text == request.dependency else replace(request, dependency=text)
+    if request.wckey is None and state.site.parameters.get("TrackWCKey", "").lower() in ("yes", "1", "true"):
+        request = replace(request, wckey=DEFAULT_WCKEY)
     if request.mail_type and not request.mail_user:
         request = replace(request, mail_user=default_address(state, credentials.user_name))
     reserved = reserved_nodes(state, request.reservation, turn.now)

@@ -35,6 +35,7 @@ ALL_TASKS = 0xFFFFFFFF
 
 FIRST_SAMPLES = (0.1, 1.0)
 SAMPLE_SECONDS = 5.0
+LONGEST_BETWEEN = 86400.0
 """When tasks are measured: so many seconds after their start, and then this often."""
 
 DRAIN_SECONDS = 3.0
@@ -265,6 +266,7 @@ class Keeper:
 
     def _serve(self) -> None:
         first = [time.monotonic() + seconds for seconds in FIRST_SAMPLES]
+        between = min(float(self.specification.get("sample_seconds") or SAMPLE_SECONDS), LONGEST_BETWEEN)
         sample_at = first.pop(0)
         while any(task.status is None for task in self.tasks):
             self._turn(min([sample_at] + ([self.kill_at] if self.kill_at is not None else [])))
@@ -273,7 +275,7 @@ class Keeper:
                 self.kill_at = now + 1.0
                 self._kill_all()
             if now >= sample_at:
-                sample_at = first.pop(0) if first else now + SAMPLE_SECONDS
+                sample_at = first.pop(0) if first else now + between
                 for task in self.tasks:
                     if task.status is None:
                         usage.sample(task.process, task.measures)
@@ -436,6 +438,8 @@ class Keeper:
                 continue
             if (status or not self.group.shared or self.specification["step"] == "batch") and self.group.oom_kills():
                 status = texts.OUT_OF_MEMORY
+                if self.specification.get("oom_kill_step"):
+                    self._kill_all()
             if task.ended is None:
                 usage.close(task.measures, final, self._own_size)
                 task.waiting_input.clear()

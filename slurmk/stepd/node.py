@@ -246,11 +246,20 @@ class Node:
         if not process:
             ours.close()
             group = "%s/%s" % (cgroup.node_name(self.place), specification["step"])
-            keeper.run(dict(specification, job=self.place["job"], group=group), messages.Channel(theirs))
+            told = dict(specification, job=self.place["job"], group=group, **self._for_all_steps())
+            keeper.run(told, messages.Channel(theirs))
             os._exit(1)
         theirs.close()
         made = self.keepers[process] = Keeper(process, str(specification["step"]), ours)
         return made
+
+    def _for_all_steps(self) -> Dict[str, Any]:
+        """What the job and the site say of every step: how often usage is sampled, and whether a step goes whole when one of
+        its tasks finds no memory (--oom-kill-step, else OOMKillStep of TaskPluginParam)."""
+        kill = self.job["request"].get("oom_kill_step")
+        if kill is None:
+            kill = "oomkillstep" in str(self.job.get("parameters", {}).get("TaskPluginParam", "")).lower()
+        return {"sample_seconds": self.job.get("sample_seconds"), "oom_kill_step": bool(kill)}
 
     async def _start_batch(self) -> None:
         job = self.job

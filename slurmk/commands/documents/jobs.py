@@ -12,6 +12,7 @@ from slurmk.commands.documents.values import INFINITY, UNSET, UNSET_FLOAT, Numbe
 from slurmk.commands.job_text import JobText, node_list
 from slurmk.commands.node_text import number_list
 from slurmk.model.configuration import billing
+from slurmk.core.submission import DEFAULT_WCKEY
 from slurmk.model.job import GresShare, Job, NodeShare, Step
 from slurmk.model.node import Node
 from slurmk.model.requested import cpu_count, task_count
@@ -88,7 +89,7 @@ FLAGS: tuple[tuple[str, int, Test], ...] = (
     ("USING_DEFAULT_ACCOUNT", 42, _left_out("account")),
     ("USING_DEFAULT_PARTITION", 42, _left_out("partition")),
     ("USING_DEFAULT_QOS", 42, _left_out("qos")),
-    ("USING_DEFAULT_WCKEY", 42, _left_out("wckey")),
+    ("USING_DEFAULT_WCKEY", 42, lambda job: job.request.wckey in (None, DEFAULT_WCKEY)),
     ("DEPENDENT", 42, lambda job: job.pending and bool(job.request.dependency)),
     ("PARTITION_ASSIGNED", 42, _left_out("partition")),
     ("SPREAD_SEGMENTS", 45, _chosen("spread_segments", True)),

@@ -406,3 +406,16 @@ def test_srun_says_that_it_waits_and_cancels_what_nobody_waits_for(monkeypatch: 
 def test_any_step_is_answered(words: list[str]) -> None:
     code, _, err, _, output = call(srun, *words, controller=running(), environment={"SLURM_JOB_ID": "1000"})
     assert output.executed is not None or code or err or output.out
+
+
+@pytest.mark.parametrize(("value", "umask"), [("0077", 0o077), ("27", 0o027), ("zz", 0), ("", 0), (None, 0o022)])
+def test_the_umask_may_be_said_in_the_environment(value: str | None, umask: int) -> None:
+    environment = {} if value is None else {"SLURM_UMASK": value}
+    _, _, _, controller, _ = call(sbatch, "--wrap", "true", environment=environment)
+    assert controller.machine.jobs[1000].umask == umask
+    assert "SLURM_UMASK" not in environment_of(controller)
+
+
+def test_sharing_tasks_is_for_steps() -> None:
+    code, _, err, _, _ = call(sbatch, "--gres-flags=allow-task-sharing", "--wrap", "true")
+    assert (code, err) == (255, "sbatch: error: --gres-flags=allow-task-sharing is only used with srun.\n")
