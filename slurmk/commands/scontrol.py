@@ -556,6 +556,7 @@ KEYWORDS: tuple[Keyword, ...] = (
     Keyword("errnumstr", 2, _errnumstr),
     Keyword("exit", 1, _exit),
     Keyword("fsdampeningfactor", 3, verbs.dampening_factor, least=1),
+    Keyword("getaddrs", 8, verbs.addresses),
     Keyword("getent", 3, verbs.entities),
     Keyword("help", 2, _print_help),
     Keyword("hide", 2, _switch("show_all", False)),

@@ -130,14 +130,12 @@ def _places(text: JobText, job: Job) -> Iterator[str]:
     request = job.request
     yield f"Partition={job.partition} AllocNode:Sid={job.submit_host}:{job.session_id}"
     yield f"ReqNodeList={_or_null(request.required_nodes)} ExcNodeList={_said(request.excluded_nodes)}"
-    yield f"NodeList={text.nodes(job)}"
+    planned = text.planned_nodes(job)
+    yield f"NodeList={text.nodes(job)}" + (f" SchedNodeList={planned}" if planned else "")
     if job.allocation:
         yield f"BatchHost={text.batch_host(job)}"
     if request.batch_features:
         yield f"BatchFeatures={request.batch_features}"
-    planned = text.planned_nodes(job)
-    if planned:
-        yield f"SchedNodeList={planned}"
 
 
 def _node_range(text: JobText, job: Job) -> str:

@@ -112,6 +112,19 @@ def _on_node(job: Job, arguments: Sequence[str]) -> bool:
     return not arguments or (job.allocation is not None and arguments[0] in job.allocation.nodes)
 
 
+async def addresses(session: Session, arguments: Sequence[str]) -> int:
+    """``getaddrs nodelist``: where the nodes are reached. Those that are not known are passed over."""
+    if len(arguments) != 1:
+        return session.say("one argument required for keyword:getaddrs\n")
+    nodes = session.controller.machine.nodes
+    try:
+        named = [nodes[name] for name in expand(arguments[0]) if name in nodes]
+    except GrammarError:
+        named = []
+    session.output.write("".join(f"{node.name}: {node.address or node.name}:{node.port}\n" for node in named))
+    return 0
+
+
 async def process_information(session: Session, arguments: Sequence[str]) -> int:
     """``pidinfo pid``: the job that a process is of."""
     if not arguments:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 
 REGULAR = 30.0
-"""Seconds between Ticks that nobody asked for."""
+"""Seconds that pass at most between Ticks."""
 
 STEP = 0.05
 """Alarms nearer to each other than this, in seconds, are one."""
@@ -54,7 +54,7 @@ class Timers:
         while self._alarms and self._alarms[0] * STEP <= now + STEP / 2:
             self._set.discard(heapq.heappop(self._alarms))
         self._next = None
-        if not self._alarms:
+        if not self._alarms or self._alarms[0] * STEP > now + REGULAR:
             self.wake_at(now + REGULAR)
         self._ring()
         self._arm()

@@ -209,6 +209,9 @@ INVALID = "Invalid job id specified"
         ("delete foo=x", "Invalid deletion entity: foo=x\n"),
         ("errnumstr foo", "numeric arguments required for keyword:errnumstr\n"),
         ("errnumstr", "one arguments required for keyword:errnumstr\n"),
+        ("getaddrs", "one argument required for keyword:getaddrs\n"),
+        ("getaddrs n1 n2", "one argument required for keyword:getaddrs\n"),
+        ("getaddr n1", "invalid keyword: getaddr\n"),
         ("hostnames", "invalid keyword: hostnames\n"),
         ("-Z", "scontrol: invalid option -- 'Z'\nTry \"scontrol --help\" for more information\n"),
     ],
@@ -259,6 +262,23 @@ def test_reconfigure(controller: FakeController) -> None:
     controller.fault = "/etc/slurm/slurm.conf:3: NodeName: no such thing"
     said = run_command(controller, "scontrol", "reconfigure")
     assert (said.err, said.code) == (f"slurm_reconfigure error:{controller.fault}\n", 1)
+
+
+@pytest.mark.parametrize(("nodes", "names"), [("n1", ["n1"]), ("n[3,1-2],nope", ["n3", "n1", "n2"]), ("nope", []), ("n[1", [])])
+def test_addresses_of_nodes(controller: FakeController, nodes: str, names: list[str]) -> None:
+    known = controller.machine.nodes
+    expected = [f"{name}: {known[name].address or name}:{known[name].port}" for name in names]
+    said = run_command(controller, "scontrol", "getaddrs", nodes)
+    assert (said.out.splitlines(), said.err, said.code) == (expected, "", 0)
+
+
+def test_planned_nodes_stand_beside_those_of_the_job(controller: FakeController) -> None:
+    controller.submit(minimum_nodes=8, tasks=8, shared="none", time_limit=30)
+    controller.start_all()
+    waiting = controller.submit(minimum_nodes=2, tasks=2, partition="cpu")
+    controller.start_all()
+    shown = run_command(controller, "scontrol", "show", "job", str(waiting)).out.splitlines()
+    assert "   NodeList= SchedNodeList=n[5-6]" in shown
 
 
 def test_components_of_a_het_job(controller: FakeController) -> None:
