@@ -184,8 +184,10 @@ def test_the_api_server_is_away_for_long(lab: Lab, proxy: Proxy, begin: Begin) -
         assert controller.states(*running) == ["RUNNING"] * 3
         time.sleep(OUTAGE / 8)
     assert "trouble: nothing is written to Kubernetes: " in controller.status()
+    proxy.down()  # so that it comes back at a moment
     lab.start()
     back = time.monotonic()
+    proxy.up()
     until(lambda: "trouble" not in controller.status(), SOON, "it is not well again")
     well = time.monotonic() - back
     until(lambda: all(controller.shown(job, "StateCompact") == "R" for job in late), SOON, "not all have begun")
