@@ -362,7 +362,7 @@ async def _cancel_matching(call: Call, controller: Controller, output: Output, r
                 output.error(f"scancel: error: Kill job error on {kind} {word}: Invalid job id specified\n")
     if request.ids and code and not any(_covers(selection, job) for selection in request.selections for job in active):
         return code
-    targets = list(_targets(call, request, active))
+    targets = _without_followers(_targets(call, request, active))
     if not targets:
         if request.verbose and request.filtered:
             named = "".join(f"{label}={request.options[name]} " for name, label in _FILTERS if name in request.options)
@@ -395,6 +395,13 @@ async def read_line(output: Output) -> bytes:
     return line
 
 
+def _without_followers(targets: Iterable[Target]) -> list[Target]:
+    """The targets without components of het jobs whose first one is a target, too."""
+    found = list(targets)
+    leaders = {target.job.job_id for target in found if target.job.het_job_id and target.selection.step_id is None}
+    return [target for target in found if not target.job.het_job_offset or target.job.het_job_id not in leaders]
+
+
 def _covers(selection: JobSelection, job: Job) -> bool:
     """Whether the selection names this record, or elements that it stands for."""
     if selection.job_id not in (job.job_id, job.array_job_id, job.het_job_id):
@@ -413,7 +420,7 @@ def _targets(call: Call, request: Request, active: Iterable[Job]) -> Iterator[Ta
         if not _matches(call, request, job):
             continue
         if not request.selections:
-            yield Target(job, _record(job), raw_array_id(job))
+            yield _record(job)
             continue
         for selection in request.selections:
             if not _covers(selection, job):
@@ -425,7 +432,7 @@ def _targets(call: Call, request: Request, active: Iterable[Job]) -> Iterator[Ta
             elif selection.array_tasks and job.array_tasks:
                 yield Target(job, selection, name_of(selection))
             else:
-                yield Target(job, _record(job), raw_array_id(job))
+                yield _record(job)
 
 
 def _identity(job: Job) -> tuple[int, tuple[range, ...], int | None]:
@@ -436,8 +443,11 @@ def _identity(job: Job) -> tuple[int, tuple[range, ...], int | None]:
     return job.job_id, job.array_tasks, None
 
 
-def _record(job: Job) -> JobSelection:
-    return JobSelection(*_identity(job))
+def _record(job: Job) -> Target:
+    """The record by itself; components of het jobs go by their own numbers, and with the first of them go all."""
+    if job.het_job_id:
+        return Target(job, JobSelection(job.job_id), str(job.job_id))
+    return Target(job, JobSelection(*_identity(job)), raw_array_id(job))
 
 
 def _matches(call: Call, request: Request, job: Job) -> bool:

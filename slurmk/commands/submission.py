@@ -49,7 +49,7 @@ OF_ONE_COMPONENT = frozenset(
     sockets_per_node threads_per_core cpus_per_task cpus_per_tres memory_per_cpu memory_per_tres network shared
     tres_per_job tres_per_node tres_per_socket gpus_per_task no_gres minimum_cpus_per_node nodefile required_nodes
     nodes minimum_nodes maximum_nodes tasks tasks_per_core ntasks_per_tres tasks_per_node tasks_per_socket partition
-    prefer required_switches wait_for_switch temporary_disk_per_node tres_per_task tres_bind tres_freq licenses
+    burst_buffer mail_type required_switches wait_for_switch temporary_disk_per_node tres_per_task tres_bind tres_freq licenses
     use_min_nodes spread_job segment_size
     """.split()  # noqa: SIM905
 )

@@ -126,6 +126,8 @@ def kill(turn: Turn, event: Kill) -> None:
             raise SlurmError(Errno.ACCESS_DENIED)
         if selected.job.request.crontab is not None and not event.flags & KillFlag.CRON and _cron_is_meant(turn):
             raise SlurmError(Errno.CANNOT_CANCEL_CRON_JOB)
+        if phase_of(selected.job) is Phase.PENDING and selection.is_lone_component(chosen, selected.job):
+            raise SlurmError(Errno.NOT_WHOLE_HET_JOB)
         if chosen.step_id is not None:
             _kill_step(turn, selected.job, chosen.step_id, event)
             return
@@ -134,7 +136,13 @@ def kill(turn: Turn, event: Kill) -> None:
             raise SlurmError(Errno.ALREADY_DONE)
         row(turn, selected, event)
 
-    for_each(turn, event.selections, act)
+    for_each(turn, tuple(_of_leader(turn, chosen) for chosen in event.selections), act)
+
+
+def _of_leader(turn: Turn, chosen: JobSelection) -> JobSelection:
+    """Who ends the first component of a het job ends all of it."""
+    whole = chosen.het_offset == 0 and chosen.step_id is None and chosen.job_id in turn.state.by_het
+    return replace(chosen, het_offset=None) if whole else chosen
 
 
 def _cron_is_meant(turn: Turn) -> bool:

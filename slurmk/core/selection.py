@@ -60,6 +60,11 @@ def name_of(selection: JobSelection) -> str:
     return text
 
 
+def is_lone_component(chosen: JobSelection, job: Job) -> bool:
+    """Whether a selection means one component of a het job, by its number in the het job or by its own."""
+    return bool(job.het_job_id) and (chosen.het_offset is not None or chosen.job_id != job.het_job_id)
+
+
 def select(state: State, selection: JobSelection) -> list[Selected]:
     """The records meant; the number of an array means all of it, the leader's number of a het job all components.
 

@@ -60,7 +60,7 @@ def hold(turn: Turn, event: Hold) -> None:
             if event.release:
                 release(turn, each)
             else:
-                by_admin = event.caller.operator and not event.user_hold and event.caller.user_id != job.credentials.user_id
+                by_admin = event.caller.operator and not event.user_hold
                 set_held(turn, each, Reason.JOB_HELD_ADMIN if by_admin else Reason.JOB_HELD_USER)
 
     for_each_element(turn, event.selections, act)
@@ -110,6 +110,10 @@ def requeue_jobs(turn: Turn, event: Requeue) -> None:
     def act(chosen: JobSelection, selected: selection.Selected) -> None:
         job = selected.job
         _check_owner(event.caller, job, Errno.ACCESS_DENIED)
+        if chosen.het_offset is not None:
+            raise SlurmError(Errno.INVALID_JOB_ID)
+        if selection.is_lone_component(chosen, job):
+            raise SlurmError(Errno.NOT_HET_JOB_LEADER)
         phase = phase_of(job)
         held = event.hold or event.special_exit
         if phase is Phase.PENDING:
@@ -136,6 +140,8 @@ def suspend(turn: Turn, event: Suspend) -> None:
     def act(chosen: JobSelection, selected: selection.Selected) -> None:
         job = selected.job
         _check_owner(event.caller, job, Errno.ACCESS_DENIED)
+        if selection.is_lone_component(chosen, job):
+            raise SlurmError(Errno.NOT_WHOLE_HET_JOB)
         row = _SUSPENSIONS[event.resume].get(phase_of(job))
         if isinstance(row, Errno):
             raise SlurmError(row)

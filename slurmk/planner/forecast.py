@@ -368,21 +368,24 @@ class Forecast:
         members = self._components()[het_job_id]
         needs: dict[int, list[Requirement]] = {}
         refusal: Outlook | None = None
+        held: dict[int, Outlook] = {}
         for row in members:
             self.withdraw(row.job_id)
             self.rows[row.job_id] = row
             partition = row.partitions[0] if row.partitions else ""
             needs[row.job_id], never = self.needs(row)
             if row.held_reason is not Reason.NONE:
-                never = Outlook(row.held_reason, partition=partition)
-            elif needs[row.job_id]:
-                continue
-            refusal = refusal or never
+                held[row.job_id] = Outlook(row.held_reason, partition=partition)
+            elif not needs[row.job_id]:
+                refusal = refusal or never
+        if held and refusal is None:  # what others of them wait for is not told of one that is ready
+            refusal = Outlook(Reason.NONE)
+            held |= {row.job_id: Outlook(Reason.BEGIN_TIME) for row in members if row.eligible_time > self.now} | held
         bookings = self._book_together(members, needs) if refusal is None else []
         for row in members:
             booking = bookings.pop(0) if bookings else None
             if refusal is not None:
-                self.outlooks[row.job_id] = refusal
+                self.outlooks[row.job_id] = held.get(row.job_id, refusal)
             elif booking is not None and booking.start <= self.now:
                 self._start_booked(row, booking)
             else:

@@ -31,11 +31,6 @@ LAUNCHERS = {
 }
 """What tells MPI's own launchers to use srun."""
 
-OF_COMPONENTS = frozenset(
-    ("SLURM_CPUS_PER_TASK", "SLURM_MEM_PER_CPU", "SLURM_MEM_PER_NODE", "SLURM_NPROCS", "SLURM_NTASKS", "SLURM_TRES_PER_TASK")
-)
-"""What was asked for that is told of each component of a het job."""
-
 GPU_VARIABLES = ("CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "ROCR_VISIBLE_DEVICES", "ZE_AFFINITY_MASK")
 
 REQUESTED: Sequence[Tuple[str, str]] = (
@@ -248,12 +243,11 @@ def batch_environment(job: Description) -> Variables:
 
 
 def het_variables(components: Sequence[Description]) -> Variables:
-    """What the script of a het job sees of its components; nothing for another job."""
-    found: Variables = {"SLURM_HET_SIZE": str(len(components))} if components else {}
+    """What the script of a het job sees of its components, which older programs call packs; nothing for another job."""
+    found: Variables = dict.fromkeys(("SLURM_HET_SIZE", "SLURM_PACK_SIZE"), str(len(components))) if components else {}
     for number, job in enumerate(components):
         nodes = job["nodes"]
         own = requested_variables(job["request"])
-        own = {name: value for name, value in own.items() if name in OF_COMPONENTS}
         own.update(
             {
                 "SLURM_JOB_ACCOUNT": job["account"],
@@ -267,7 +261,8 @@ def het_variables(components: Sequence[Description]) -> Variables:
                 "SLURM_TASKS_PER_NODE": hosts.counts(tasks_per_node(job)),
             }
         )
-        found.update({"%s_HET_GROUP_%d" % (name, number): value for name, value in own.items() if value})
+        for kind in ("HET", "PACK"):
+            found.update({"%s_%s_GROUP_%d" % (name, kind, number): value for name, value in own.items() if value})
     return found
 
 

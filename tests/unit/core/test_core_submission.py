@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from core_story import ALICE, ROOT, Cluster, small_site
 
+from grammar.hostlist import compress
 from slurmk.core.effects import Accepted, Refused, SaveCounter, SaveJob, WakePlanner
 from slurmk.core.errors import MESSAGES, Errno
-from slurmk.core.events import NodeFailed, Submit
+from slurmk.core.events import JobSelection, NodeFailed, Requeue, Submit, Suspend
 from slurmk.core.machine import Machine
 from slurmk.core.priority import Directory
 from slurmk.model.node import Partition
@@ -303,3 +304,35 @@ def test_restored_machine_goes_on_counting(cluster: Cluster) -> None:
     cluster.machine = machine
     assert cluster.submit() == 3
     assert cluster.job(3).priority == 4294901758
+
+
+def test_components_of_a_het_job_are_ended_and_changed_with_it(cluster: Cluster) -> None:
+    cluster.tell(Submit(cluster.now, ALICE, tuple(cluster.submission(hold=True) for _ in range(2))))
+    for alone in ("1+1", "2"):
+        cluster.kill(alone)
+        assert cluster.refusal() is Errno.NOT_WHOLE_HET_JOB
+    cluster.tell(Suspend(cluster.now, ALICE, (JobSelection(1, het_offset=0),)))
+    assert cluster.refusal() is Errno.NOT_WHOLE_HET_JOB
+    cluster.tell(Requeue(cluster.now, ALICE, (JobSelection(2),)))
+    assert cluster.refusal() is Errno.NOT_HET_JOB_LEADER
+    cluster.kill("1+0")
+    assert {cluster.job(each).state for each in (1, 2)} == {JobState.CANCELLED}
+
+
+def test_nodes_that_a_component_names_are_kept_from_the_others(cluster: Cluster) -> None:
+    names = [node.name for node in cluster.machine.site.nodes][:3]
+    requests = ({"required_nodes": names[0]}, {"excluded_nodes": names[1]}, {})
+    cluster.tell(Submit(cluster.now, ALICE, tuple(cluster.submission(**request) for request in requests)))
+    excluded = [cluster.job(each).request.excluded_nodes for each in (1, 2, 3)]
+    assert excluded == [None, compress((names[0], names[1])), names[0]]
+    both = tuple(cluster.submission(required_nodes=names[2]) for _ in range(2))
+    cluster.tell(Submit(cluster.now, ALICE, both))
+    assert cluster.refusal() is Errno.INVALID_NODE_NAME
+
+
+def test_only_the_component_that_is_held_says_so(cluster: Cluster) -> None:
+    cluster.tell(Submit(cluster.now, ALICE, (cluster.submission(), cluster.submission(hold=True))))
+    cluster.plan()
+    assert [cluster.job(each).reason for each in (1, 2)] == [Reason.NONE, Reason.JOB_HELD_USER]
+    cluster.hold("1", ROOT)
+    assert cluster.job(1).reason is Reason.JOB_HELD_ADMIN
