@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
+from signal import SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2
 from types import MappingProxyType
 
 from grammar.arguments import Argument, Option, Status
@@ -21,7 +22,7 @@ from grammar.frequencies import FrequencyError, check_cpu_frequency, check_sampl
 from grammar.hostlist import HostlistError, expand
 from grammar.mail import parse_mail_type
 from grammar.numbers import leading_number, whole_number
-from grammar.signals import parse_signal, parse_warning_signal
+from grammar.signals import NAMES, parse_signal, parse_warning_signal
 from grammar.sizes import parse_memory
 from grammar.times import INFINITE, parse_duration, parse_duration_seconds, parse_time
 from grammar.tres import prefix_gpus, prefix_gres
@@ -34,7 +35,7 @@ SETTINGS = frozenset(
     gpus_per_task label unbuffered kill_on_bad_exit relative exact overlap multi_prog job_id step_wait pty
     disable_status quit_on_interrupt preserve_environment het_group mpi prolog epilog task_prolog task_epilog
     immediate no_allocate no_gres whole interactive kill_command no_shell bell asynchronous ignored ignore_signals
-    bcast bcast_exclude compress send_libraries
+    bcast bcast_exclude compress send_libraries slurmd_debug external_launcher x11
     """.split()  # noqa: SIM905
 )
 """Fields that are not of JobRequest."""
@@ -494,7 +495,33 @@ def _ignored_signals(text: str, reading: Reading) -> tuple[int, ...]:
             found.append(parse_signal(word))
         except GrammarError:
             raise reading.error(f"Invalid signal name or number: {word}") from None
+        if found[-1] not in IGNORABLE:
+            raise reading.error(f"Signal {NAMES.get(found[-1], word)} cannot be ignored", 1)
     return tuple(found)
+
+
+IGNORABLE = frozenset((SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGTERM))
+"""Signals that srun may be told to ignore."""
+
+SEVERITIES = ("quiet", "fatal", "error", "info", "verbose", "debug", "debug2")
+"""How much a log says, each word by its number."""
+
+
+def _severity(text: str, _: Reading) -> int:
+    """A word or a number; what is neither is more than there is."""
+    number = whole_number(text)
+    if number is not None and 0 <= number < len(SEVERITIES):
+        return number
+    return SEVERITIES.index(text.lower()) if text.lower() in SEVERITIES else len(SEVERITIES)
+
+
+def _x11(text: str, reading: Reading) -> str | None:
+    """Other words than these are passed over."""
+    if text.lower() not in ("", "all", "batch", "first", "last"):
+        return None
+    if reading.command != "srun":
+        raise reading.error(f"--{reading.option}: X11 is not forwarded", 1)
+    return text or "all"
 
 
 def _descriptor(text: str, reading: Reading) -> int:
@@ -951,7 +978,7 @@ SUBMISSION: tuple[SubmissionOption, ...] = (
         _number(0, "--resv-port"),
         variables="SLURM_RESV_PORTS",
         alone=1,
-        accepted="ports are not reserved",
+        note="of those that MpiParams names; two jobs on a node may rarely get the same",
     ),
     _row("stepmgr", _NONE, "step_manager", accepted="every job has its own step manager"),
     _row("tres-bind", _REQUIRED, "tres_bind", _text, variables="*_TRES_BIND"),
@@ -972,9 +999,22 @@ SUBMISSION: tuple[SubmissionOption, ...] = (
     _row("wrap", _REQUIRED, "wrap", _text, commands=_BATCH),
     # --- srun's own
     _row(
-        "accel-bind", _REQUIRED, "ignored", _accelerators, commands=_RUN, hidden=True, accepted="tasks are not bound to devices"
+        "accel-bind",
+        _REQUIRED,
+        "ignored",
+        _accelerators,
+        commands=_RUN,
+        hidden=True,
+        accepted="which devices are near a task's CPUs is not known; say --gpu-bind",
     ),
-    _row("async", _NONE, "asynchronous", commands=_RUN, refused="steps that outlive their srun are not made yet"),
+    _row(
+        "async",
+        _NONE,
+        "asynchronous",
+        commands=_RUN,
+        note="needs a job with SlurmctldParameters=enable_stepmgr, which is not there; refused in Slurm's words",
+        status=_REFUSED,
+    ),
     _row("bcast", _OPTIONAL, "bcast", _text, commands=_RUN, variables="SLURM_BCAST", alone=""),
     _row("bcast-exclude", _REQUIRED, "bcast_exclude", _text, commands=_RUN, variables="SLURM_BCAST_EXCLUDE"),
     _row(
@@ -996,11 +1036,11 @@ SUBMISSION: tuple[SubmissionOption, ...] = (
         variables="SLURM_CPU_BIND",
         note="acts where TaskPlugin has task/affinity, as in Slurm; the CPUs of a pretended node are those of the machine",
     ),
-    _row("debugger-test", _NONE, "ignored", commands=_RUN, hidden=True, refused="there is no debugger support"),
+    _row("debugger-test", _NONE, "ignored", commands=_RUN, hidden=True, refused="there is no MPIR debugger interface"),
     _row("disable-status -X", _NONE, "disable_status", commands=_RUN, variables="SLURM_DISABLE_STATUS"),
     _row("epilog", _REQUIRED, "epilog", _text, commands=_RUN, variables="SLURM_EPILOG"),
     _row("exact", _NONE, "exact", commands=_RUN, variables="SLURM_EXACT"),
-    _row("external-launcher", _NONE, "ignored", commands=_RUN, refused="external launchers are not supported yet"),
+    _row("external-launcher", _NONE, "external_launcher", commands=_RUN),
     _row("het-group pack-group", _REQUIRED, "het_group", _het_group, commands=_RUN),
     _row("ignore-signals", _REQUIRED, "ignore_signals", _ignored_signals, commands=_RUN),
     _row("interactive", _NONE, "interactive", commands=_RUN, hidden=True),
@@ -1010,9 +1050,16 @@ SUBMISSION: tuple[SubmissionOption, ...] = (
     ),
     _row("label -l", _NONE, "label", commands=_RUN, variables="SLURM_LABELIO"),
     _row("mpi", _REQUIRED, "mpi", _mpi, commands=_RUN, variables="SLURM_MPI_TYPE", accepted="processes start without PMI"),
-    _row("msg-timeout", _REQUIRED, "ignored", _number(), commands=_RUN, accepted="timeouts are fixed"),
+    _row(
+        "msg-timeout",
+        _REQUIRED,
+        "ignored",
+        _number(),
+        commands=_RUN,
+        accepted="a step's connections stay open, so no message waits",
+    ),
     _row("multi-prog", _NONE, "multi_prog", commands=_RUN),
-    _row("no-allocate -Z", _NONE, "no_allocate", commands=_RUN, refused="steps outside of a job are not run"),
+    _row("no-allocate -Z", _NONE, "no_allocate", commands=_RUN, note="steps outside of a job are not run", status=_REFUSED),
     _row("overlap", _OPTIONAL, "overlap", lambda text, _: True, commands=_RUN, variables="SLURM_OVERLAP"),
     _row("preserve-env -E", _NONE, "preserve_environment", commands=_RUN),
     _row("prolog", _REQUIRED, "prolog", _text, commands=_RUN, variables="SLURM_PROLOG"),
@@ -1020,7 +1067,15 @@ SUBMISSION: tuple[SubmissionOption, ...] = (
     _row("quit-on-interrupt", _NONE, "quit_on_interrupt", commands=_RUN),
     _row("relative -r", _REQUIRED, "relative", _number(0), commands=_RUN),
     _row("send-libs", _OPTIONAL, "send_libraries", _yes_or_no, commands=_RUN, variables="SLURM_SEND_LIBS"),
-    _row("slurmd-debug", _REQUIRED, "ignored", _text, commands=_RUN, variables="SLURMD_DEBUG", accepted="there is no slurmd"),
+    _row(
+        "slurmd-debug",
+        _REQUIRED,
+        "slurmd_debug",
+        _severity,
+        commands=_RUN,
+        variables="SLURMD_DEBUG",
+        note="stepd tells of tasks from verbose on; what only slurmstepd has is not told",
+    ),
     _row("task-epilog", _REQUIRED, "task_epilog", _text, commands=_RUN, variables="SLURM_TASK_EPILOG"),
     _row("task-prolog", _REQUIRED, "task_prolog", _text, commands=_RUN, variables="SLURM_TASK_PROLOG"),
     _row(
@@ -1044,7 +1099,16 @@ SUBMISSION: tuple[SubmissionOption, ...] = (
         status=_REFUSED,
     ),
     _row("whole", _NONE, "whole", commands=_RUN, hidden=True, variables="SLURM_WHOLE"),
-    _row("x11", _OPTIONAL, "x11", _text, commands=("srun", "salloc"), alone="all", refused="X11 is not forwarded"),
+    _row(
+        "x11",
+        _OPTIONAL,
+        "x11",
+        _x11,
+        commands=("srun", "salloc"),
+        alone="all",
+        note="X11 is not forwarded: pods and pretended nodes have no way back to the display",
+        status=_REFUSED,
+    ),
     # --- salloc's own
     _row("bell", _NONE, "bell", commands=_ALLOCATION, variables="SALLOC_BELL"),
     _row("no-bell", _NONE, "bell", commands=_ALLOCATION, variables="SALLOC_NO_BELL", alone=False),

@@ -18,7 +18,7 @@ from bridge.launcher import STEPD_IN_POD, JobFiles
 from grammar.bindings import cpu_binding_type
 from grammar.errors import GrammarError
 from grammar.hostlist import compress, expand
-from grammar.options import OptionError
+from grammar.options import SEVERITIES, OptionError
 from slurmk.commands.allocation_environment import allocation_environment
 from slurmk.commands.broadcast import of_program
 from slurmk.commands.call import VERSION_TEXT, Call, Controller, Output, Unreadable
@@ -90,7 +90,10 @@ async def _run(call: Call, controller: Controller, output: Output) -> int:
         output.error("".join(f"{line}\n" for line in verbose_lines(NAME, options)))
     if "rank" in (options.get("cpu_binding") or "").lower().split(","):
         output.error(f"{NAME}: Ignoring --cpu-bind=rank. Rank binding is obsolete.\n")
-    _check_settings(options, alone=job_id is None)
+    if options.get("slurmd_debug", 0) >= len(SEVERITIES):
+        options.values["slurmd_debug"] = len(SEVERITIES) - 1
+        output.error(f"{NAME}: Using max slurmd-debug value of '{SEVERITIES[-1]}'\n")
+    _check_settings(options, call.environment, alone=job_id is None)
     for each in told:
         await read_node_files(NAME, each, output)
     if job_id is None and len(parts) > 1:
@@ -103,13 +106,28 @@ async def _run(call: Call, controller: Controller, output: Output) -> int:
     return await _alone(call, controller, output, options, operands, multi_prog)
 
 
-def _check_settings(options: Options, *, alone: bool) -> None:
+_NOT_WITH_ASYNC = {"pty": "--async and --pty", "immediate": "--immediate and --async"}
+
+
+def _check_settings(options: Options, environment: Mapping[str, str], *, alone: bool) -> None:
     """What settings mean together. Raises OptionError."""
     if "wait-for-children" in options.said:
         raise OptionError(f"{NAME}: fatal: --wait-for-children only compatible with proctrack/cgroup plugin", code=1)
     if options.get("pty") is not None and any(options.get(name) is not None for name in _STREAMS):
         raise OptionError(f"{NAME}: error: --error/--input/--output are incompatible with --pty", code=1)
-    if options.get("parsable"):
+    for other, text in _NOT_WITH_ASYNC.items():
+        if options.get("asynchronous") and options.get(other) is not None:
+            raise OptionError(f"{NAME}: error: {text} are mutually exclusive.", code=1)
+    if options.get("no_allocate") and not options.get("required_nodes"):
+        raise OptionError(f"{NAME}: error: must specify a node list with -Z, --no-allocate.", code=1)
+    if options.get("no_allocate"):
+        refused = f"{NAME}: error: --no-allocate: steps outside of a job are not run"
+        raise OptionError(f"{NAME}: do not allocate resources", refused, code=1)
+    if options.get("x11") and not environment.get("DISPLAY"):
+        raise OptionError(f"{NAME}: error: No DISPLAY variable set, cannot setup x11 forwarding.")
+    if options.get("x11"):
+        raise OptionError(f"{NAME}: error: --x11: X11 is not forwarded")
+    if options.get("parsable") and not options.get("asynchronous"):
         raise OptionError(f"{NAME}: error: --parsable requires --async.", code=1)
     if alone and options.get("relative") is not None:
         raise OptionError(f"{NAME}: fatal: --relative option invalid for job allocation request", code=1)
@@ -172,6 +190,8 @@ def _step_in_job(
     step = _step(call, options, checked.request, operands, multi_prog, job, controller.machine.site)
     step = _with_program(step, options, controller.machine.site, output)
     _check_step(step, job)
+    if options.get("asynchronous"):
+        raise _no_step(job, Errno.INVALID_FEATURE)
     if call.remote:
         _check_container(checked.request, job)
     _execute(call, controller, output, step, job, options)
@@ -274,6 +294,7 @@ _FROM_OPTIONS = (
     "pty",
     "interactive",
     "ignore_signals",
+    "external_launcher",
     "task_prolog",
     "task_epilog",
     "mpi",
@@ -318,6 +339,8 @@ _FROM_REQUEST = {
     "cpu_bind": "cpu_binding",
     "mem_bind": "memory_binding",
     "hint": "hint",
+    "oom_kill_step": "oom_kill_step",
+    "reserve_ports": "reserve_ports",
     "comment": "comment",
 }
 """Fields of a step, and those of a job request that hold the same option."""
@@ -355,6 +378,7 @@ def _step(
         multi_prog=multi_prog,
         signal_flags=request.kill_warning_flags or "",
         immediate=None if immediate is None else int(immediate),
+        debug=options.get("slurmd_debug"),
         preserve_environment=bool(options.get("preserve_environment")),
         **values,
     )

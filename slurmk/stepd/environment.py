@@ -348,7 +348,7 @@ def step_environment(job: Description, step: Mapping[str, Any], index: int) -> V
     environment.update(node_variables(job, step["job_nodes"][index]))
     environment.update(
         {
-            "SLURMD_DEBUG": "2",
+            "SLURMD_DEBUG": str(step.get("debug") or 2),
             "SLURM_CPUS_ON_NODE": str(step["cpus"][index]),
             "SLURM_DISTRIBUTION": step["distribution"],
             "SLURM_GTIDS": ",".join(map(str, step["ranks"][index])),
@@ -385,8 +385,14 @@ def step_environment(job: Description, step: Mapping[str, Any], index: int) -> V
     environment.update(step.get("bindings") or {})
     if step.get("job_name"):
         environment["SLURM_JOB_NAME"] = step["job_name"]
-    if step.get("tres_bind") or environment.get("SLURM_TRES_BIND"):
-        environment["SLURMD_TRES_BIND"] = step.get("tres_bind") or environment["SLURM_TRES_BIND"]
+    if step.get("tres_bind"):
+        environment["SLURM_TRES_BIND"] = step["tres_bind"]
+    if environment.get("SLURM_TRES_BIND"):
+        environment["SLURMD_TRES_BIND"] = environment["SLURM_TRES_BIND"]
+    if step.get("oom_kill_step") is not None:
+        environment["SLURM_OOM_KILL_STEP"] = str(step["oom_kill_step"])
+    if step.get("ports"):
+        environment["SLURM_STEP_RESV_PORTS"] = step["ports"]
     gres = step["gres"][index]
     if gpu_count(gres):
         devices = gpu_indices(gres)
@@ -405,16 +411,43 @@ def task_variables(rank: int, local: int, gres: Sequence[Mapping[str, Any]] = ()
     found = {"SLURM_PROCID": str(rank), "SLURM_LOCALID": str(local)}
     devices = gpu_indices(gres)
     if devices and bind:
-        own = bound(devices, bind, local)
+        own = bound(devices, bind, local) or devices[:1]
         found.update(visible(own), SLURM_STEP_GPUS=",".join(map(str, own)))
     return found
 
 
-def bound(devices: Sequence[int], bind: str, local: int) -> List[int]:
-    """Those of a step's GPUs on a node that its task number ``local`` there uses, by a word of --gpu-bind.
+def binding_lines(local: int, gres: Sequence[Mapping[str, Any]], bind: str, verbose: bool) -> List[str]:
+    """What stepd says of the binding of a task to GPUs: that it cannot be, and with ``verbose`` what it is."""
+    devices = gpu_indices(gres)
+    if not devices or not (bind or verbose):
+        return []
+    own = bound(devices, bind, local)
+    lines = []
+    if not own:
+        way, _, argument = bind.partition(":")
+        short = (
+            "Not enough gres to bind %s per task" % argument if way == "per_task" else "Invalid map or mask value specified."
+        )
+        none = "Bind request gres/gpu:%s does not specify any devices within the allocation for task %d. Binding to the first "
+        lines += ["error: " + short, "error: " + none % (bind, local) + "device in the allocation instead."]
+    if verbose:
+        used = own or devices[:1]
+        listed = ",".join(map(str, used))
+        words = (_bits(used), _bits(devices), listed, listed)
+        lines.append("gpu-bind: usable_gres=0x%X; bit_alloc=0x%X; local_inx=0; global_list=%s; local_list=%s" % words)
+    return lines
 
-    ``single:N`` gives one GPU to N tasks in a row, ``per_task:N`` N GPUs to each, both from the first again when there
-    are no more; ``map_gpu`` and ``mask_gpu`` name them. A task that would have none gets the first; any other word, all.
+
+def _bits(numbers: Sequence[int]) -> int:
+    return sum(1 << number for number in numbers)
+
+
+def bound(devices: Sequence[int], bind: str, local: int) -> List[int]:
+    """Those of a step's GPUs on a node that its task number ``local`` there uses, by a word of --gpu-bind; none when there are
+    too few for it.
+
+    ``single:N`` gives one GPU to N tasks in a row, again from the first when there are no more, ``per_task:N`` N GPUs to each;
+    ``map`` and ``mask`` name them. Any other word gives all.
     """
     way, _, argument = bind.partition(":")
     every = list(devices)
@@ -423,13 +456,12 @@ def bound(devices: Sequence[int], bind: str, local: int) -> List[int]:
             return [every[local // max(1, int(argument)) % len(every)]]
         if way == "per_task":
             count = max(1, int(argument or 1))
-            first = local % max(1, len(every) // count) * count
-            return every[first : first + count]
-        if way in ("map_gpu", "mask_gpu"):
+            own = every[local * count : local * count + count]
+            return own if len(own) == count else []
+        if way in ("map_gpu", "mask_gpu", "map", "mask"):
             words = [word for item in argument.split(",") for word in _repeated(item)] or [""]
-            number = int(words[local % len(words)], 0 if way == "map_gpu" else 16)
-            wanted = [each for each in every if (number == each if way == "map_gpu" else number >> each & 1)]
-            return wanted or every[:1]
+            number = int(words[local % len(words)], 0 if way.startswith("map") else 16)
+            return [each for each in every if (number == each if way.startswith("map") else number >> each & 1)]
     except ValueError:
         pass
     return every

@@ -47,6 +47,11 @@ LEAVE_SECONDS = 5.0
 PIECE = 65536
 
 
+SEVERITIES = ("quiet", "fatal", "error", "info", "verbose", "debug", "debug2")
+"""Words of --slurmd-debug, each by its number."""
+
+VERBOSE = SEVERITIES.index("verbose")
+
 BIND_ERROR = 4032
 """Slurm's number for a binding that cannot be."""
 
@@ -125,11 +130,20 @@ class Keeper:
     def _start(self) -> None:
         self._warn_of_directory()
         self._bind()
+        if self.specification.get("debug"):
+            level = SEVERITIES[min(int(self.specification["debug"]), len(SEVERITIES) - 1)]
+            self._detail("debug levels are stderr='%s', logfile='info', syslog='quiet'" % level)
+        self._detail("starting %d tasks" % len(self.tasks))
         for local, task in enumerate(self.tasks):
             files, ours = self._files(task)
             plan = self._plan(task, local, files)
             task.process = tasks.start(plan)
             self._tell_bound(task, local)
+            for line in task.specification.get("said") or ():
+                stamped = texts.stepd_line(line) if line.startswith("error: ") else line.encode() + b"\n"
+                self._write_error(stamped, task.rank)
+            now = time.strftime("%Y-%m-%dT%H:%M:%S")
+            self._detail("task %d (%d) started %s" % (task.rank, task.process, now))
             if self.specification.get("task_epilog"):
                 task.epilogs = hooks.task_epilogs(*self.specification["task_epilog"])
                 first = self.tasks[0].plan
@@ -160,6 +174,11 @@ class Keeper:
             memory=task.memory,
             prologs=hooks.task_prologs(*specification["task_prolog"]) if specification.get("task_prolog") else (),
         )
+
+    def _detail(self, text: str) -> None:
+        """What is said where --slurmd-debug asks for much."""
+        if int(self.specification.get("debug") or 0) >= VERBOSE:
+            self._write_error(texts.stepd_line(text))
 
     def _bind(self) -> None:
         """Find out which CPUs the tasks use. Raises Refused."""
@@ -441,6 +460,7 @@ class Keeper:
                 if self.specification.get("oom_kill_step"):
                     self._kill_all()
             if task.ended is None:
+                self._detail("task %d (%d) %s" % (task.rank, process, texts.exited(status)))
                 usage.close(task.measures, final, self._own_size)
                 task.waiting_input.clear()
                 self._thank()

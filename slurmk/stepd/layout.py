@@ -77,7 +77,10 @@ class Layout:
 def lay_out(job: Mapping[str, Any], request: Mapping[str, Any], holdings: Sequence[Holding], first: int) -> Layout:
     """Raises Refused or Busy. ``first`` is the number of the node to look at first, so that steps go round the nodes."""
     if request.get("interactive"):
-        return _beside_all(job)
+        return _beside_all(job, [0])
+    if request.get("external_launcher"):
+        nodes = _candidates(job, request)
+        return _beside_all(job, sorted(nodes[: int(request.get("minimum_nodes") or len(nodes))]))
     candidates = _candidates(job, request)
     arbitrary = _distribution_word(request) == "arbitrary" and bool(request.get("nodelist"))
     tasks = _tasks(request, len(candidates))
@@ -102,13 +105,14 @@ def lay_out(job: Mapping[str, Any], request: Mapping[str, Any], holdings: Sequen
     return layout
 
 
-def _beside_all(job: Mapping[str, Any]) -> Layout:
-    """salloc's own shell: one task on the job's first node, which shares all that the job has there and holds nothing."""
-    share = job["nodes"][0]
-    layout = Layout([0], [[0]], "block")
-    layout.cpus, layout.memory = [int(share["cpus"])], [0]
-    layout.cpu_ids = [list(share.get("cpu_ids") or range(int(share["cpus"])))]
-    layout.gres = [[dict(each) for each in share["gres"]]]
+def _beside_all(job: Mapping[str, Any], nodes: Sequence[int]) -> Layout:
+    """salloc's own shell, or the daemons of a launcher: one task a node, which shares all that the job has there and holds
+    nothing."""
+    shares = [job["nodes"][node] for node in nodes]
+    layout = Layout(nodes, [[rank] for rank in range(len(nodes))], "block")
+    layout.cpus, layout.memory = [int(share["cpus"]) for share in shares], [0] * len(nodes)
+    layout.cpu_ids = [list(share.get("cpu_ids") or range(int(share["cpus"]))) for share in shares]
+    layout.gres = [[dict(each) for each in share["gres"]] for share in shares]
     layout.holds = layout.holds_gres = False
     return layout
 
@@ -191,6 +195,9 @@ def _choose(
         untouched = [node for node in usable if not holdings[node].cpus]
         usable = sorted(usable, key=lambda node: (node not in required, node not in untouched))
     chosen = usable[:wanted]
+    if not request.get("overcommit") and sum(_room(request, holdings[node]) for node in usable[: max(wanted, most)]) < tasks:
+        usable = sorted(usable, key=lambda node: (node not in required, -_room(request, holdings[node])))
+        chosen = usable[:wanted]
     room = sum(_room(request, holdings[node]) for node in chosen)
     for node in usable[wanted : max(wanted, most)]:
         if room >= tasks or request.get("overcommit"):

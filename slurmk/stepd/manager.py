@@ -15,9 +15,9 @@ From srun in a het job: ``number``. To it: ``number`` (number).
 From salloc: ``hold``, then ``return`` (status). To salloc: ``revoked`` (timed_out), ``returned``, ``notice`` (text).
 
 From srun: ``step`` (request, environment, owns_allocation, pty, address), ``go`` (het), ``signal`` (signal), ``kill``
-(signal, cause, kill_wait), ``window`` (rows, columns), and STREAM frames of input. To srun: ``refused`` (text), ``waiting`` (text), ``created``
-(step, nodes, ranks, …), ``running`` (node, tasks), ``exit`` (node, rank, status), ``failed`` (node, text, errno),
-``aborting``, ``taken``, ``ended``, ``returned``, and STREAM frames of output.
+(signal, cause, kill_wait), ``window`` (rows, columns), and STREAM frames of input. To srun: ``refused`` (text), ``waiting``
+(text), ``created`` (step, nodes, ranks, …), ``running`` (node, tasks), ``exit`` (node, rank, status), ``failed`` (node, text,
+errno), ``aborting``, ``taken``, ``ended``, ``returned``, and STREAM frames of output.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ import socket
 import time
 
 from slurmk import wire
-from slurmk.stepd import environment, layout, messages, output, programs, questions, texts, usage
+from slurmk.stepd import environment, layout, messages, output, ports, programs, questions, texts, usage
 from slurmk.stepd.environment import INTERACTIVE_STEP
 
 TYPE_CHECKING = False
@@ -117,6 +117,7 @@ class Step:
         self.kept: Deque[bytes] = collections.deque()  # frames of output for sattachs that come later
         self._kept_size = 0
         self.go = asyncio.Event()  # srun has sent the program and run its prolog
+        self.ports = ""  # reserved for it: 12000-12001
         self.het: Message = {}  # of a step over several components: what the whole is, and where this part begins
         if not any(request.get(name) for name in GATED):
             self.go.set()
@@ -181,6 +182,7 @@ class StepManager:
         self._holder: Optional[asyncio.StreamWriter] = None  # salloc's connection
         self._writes: Dict[int, asyncio.Future[Message]] = {}
         self._asked = 0
+        self.ports: Set[int] = set()  # that running steps have
         self.owned = False  # by an srun, which gives the allocation back when its step is over
 
     async def listen(self) -> None:
@@ -432,6 +434,7 @@ class StepManager:
         made = layout.lay_out(self.job, request, self.holdings, self._first)
         number = self._number(request)
         step = Step(self.job["job"], number, request, made, [self.job["nodes"][node]["node"] for node in made.job_nodes])
+        step.ports = ports.reserve(self.job, request, max(made.counts), self.ports)
         self._first = (made.job_nodes[-1] + 1) % len(self.holdings)
         layout.hold(made, self.holdings)
         self.steps[step.number] = step
@@ -501,6 +504,7 @@ class StepManager:
         """Give back what the step held, and report how it ended."""
         layout.hold(step.layout, self.holdings, -1)
         self.steps.pop(step.number, None)
+        self.ports.difference_update(ports.numbers(step.ports))
         self._freed.set()
         state = step.state or _ended_state(step.status)
         self.node.reports.add("step_ended", step=self._described(step, state))
@@ -609,6 +613,9 @@ class StepManager:
         if kind == "exit":
             step.statuses[int(message["rank"])] = int(message["status"])
             step.tell({"kind": "exit", "node": node, "rank": message["rank"], "status": message["status"]})
+            own = step.request.get("oom_kill_step", self.job["request"].get("oom_kill_step"))
+            if own and int(message["status"]) == texts.OUT_OF_MEMORY:
+                self._kill(step, signal.SIGKILL, 0.0, "")
         elif kind == "running":
             step.tell({"kind": "running", "node": node, "tasks": len(message["processes"])})
         elif kind == "failed":

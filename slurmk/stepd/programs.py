@@ -23,6 +23,8 @@ def tasks_of(job: Mapping[str, Any], step: Step, opening: Mapping[str, Any], mem
     made = step.layout
     programs = _programs(request, sum(step.het["counts"]) if step.het else made.tasks)
     gpus = environment.gpu_binding(request)
+    asked = str(request.get("tres_bind") or (("gres/gpu:" + gpus) if gpus else ""))
+    verbose = "gpu:verbose" in asked
     hooks = _hooks(job, request)
     seen = {
         "environment": dict(entry.partition("=")[::2] for entry in opening["environment"]),
@@ -36,7 +38,10 @@ def tasks_of(job: Mapping[str, Any], step: Step, opening: Mapping[str, Any], mem
         "distribution": made.distribution,
         "umask": request.get("umask", 0o022),
         "cpus_per_task": request.get("cpus_per_task"),
-        "tres_bind": request.get("tres_bind"),
+        "tres_bind": asked,
+        "oom_kill_step": request.get("oom_kill_step"),
+        "ports": step.ports,
+        "debug": request.get("debug"),
         "bindings": binding.variables(request),
         "job_name": request.get("job_name"),
         "address": opening.get("address") or "127.0.0.1",
@@ -60,6 +65,7 @@ def tasks_of(job: Mapping[str, Any], step: Step, opening: Mapping[str, Any], mem
                 "umask": request.get("umask", 0o022),
                 "environment": _with_libraries(step, name, environment.step_environment(job, seen, index)),
                 "pty": opening.get("pty"),
+                "debug": request.get("debug") or 0,
                 "memory_limit": memory[index] * 1048576 if job.get("constrain_memory") else 0,
                 "limits": opening.get("limits"),
                 "binding": None if request.get("interactive") else bound[index],
@@ -69,6 +75,7 @@ def tasks_of(job: Mapping[str, Any], step: Step, opening: Mapping[str, Any], mem
                         "rank": rank,
                         "local": local,
                         "argv": _sent(step, name, programs[rank]),
+                        "said": environment.binding_lines(local, made.gres[index], gpus, verbose),
                         "environment": environment.task_variables(rank, local, made.gres[index], gpus),
                         **_files(job, step, opening, index, rank),
                     }

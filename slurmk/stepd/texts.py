@@ -13,7 +13,12 @@ if TYPE_CHECKING:
 
 def stepd_error(text: str, now: Optional[float] = None) -> bytes:
     """A line of stepd in a task's standard error; the reference puts the time where older releases say slurmstepd."""
-    return (stamp(time.time() if now is None else now) + "error: " + text + "\n").encode("utf-8", "surrogateescape")
+    return stepd_line("error: " + text, now)
+
+
+def stepd_line(text: str, now: Optional[float] = None) -> bytes:
+    """The same of something that is no error."""
+    return (stamp(time.time() if now is None else now) + text + "\n").encode("utf-8", "surrogateescape")
 
 
 def stamp(now: float) -> str:
@@ -69,6 +74,13 @@ def ending(status: int) -> str:
         return signal_text(os.WTERMSIG(status)) + (" (core dumped)" if os.WCOREDUMP(status) else "")
     code = os.WEXITSTATUS(status)
     return "Exited with exit code %d" % code if code else ""
+
+
+def exited(status: int) -> str:
+    """How stepd tells that a task ended."""
+    if os.WIFSIGNALED(status):
+        return "exited. Killed by signal %d." % os.WTERMSIG(status)
+    return "exited with exit code %d." % os.WEXITSTATUS(status)
 
 
 def exit_code(status: int) -> int:

@@ -111,6 +111,24 @@ def test_gpus_of_steps_side_by_side_differ() -> None:
     assert laid(of, holdings, tasks=1, exact=True, no_gres=True).gres == [[]]
 
 
+def test_a_step_goes_where_its_tasks_fit() -> None:
+    of = job(nodes=2)
+    of["nodes"][0]["cpus"] = 3
+    of["nodes"][1]["cpus"] = 1
+    assert laid(of, first=1, tasks=2, minimum_nodes=1, maximum_nodes=1).job_nodes == [0]
+
+
+def test_steps_that_hold_nothing() -> None:
+    of = job(nodes=3, gpus=2)
+    holdings = free(of)
+    hold(laid(of, holdings, tasks=6), holdings)
+    shell = laid(of, holdings, tasks=6, interactive=True)
+    assert (shell.job_nodes, shell.ranks, shell.cpus, shell.holds) == ([0], [[0]], [2], False)
+    daemons = laid(of, holdings, minimum_nodes=2, external_launcher=True)
+    assert (daemons.job_nodes, daemons.ranks) == ([0, 1], [[0], [1]])
+    assert daemons.gres[0] == of["nodes"][0]["gres"]
+
+
 def test_memory_that_is_not_there_is_waited_for() -> None:
     with pytest.raises(Busy):
         laid(job(), tasks=1, memory_per_node=100000)

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from slurmk import wire
-from slurmk.stepd import hosts, messages, output, texts
-from slurmk.stepd.environment import bound, gpu_binding, path_with, requested_variables, task_variables
-from slurmk.stepd.layout import parse_gres
+from slurmk.stepd import hosts, messages, output, ports, texts
+from slurmk.stepd.environment import binding_lines, bound, gpu_binding, path_with, requested_variables, task_variables
+from slurmk.stepd.layout import Refused, parse_gres
 from slurmk.stepd.programs import multiple
 
 
@@ -111,13 +111,14 @@ def test_gres() -> None:
 @pytest.mark.parametrize(
     ("request_", "bind", "devices"),
     [
-        ({"gres_per_task": "gres/gpu:2"}, "per_task:2", [[0, 1], [2, 3], [0, 1]]),
-        ({"gres_per_task": "gres/gpu:a100:1"}, "per_task:1", [[0], [1], [2], [3], [0]]),
+        ({"gres_per_task": "gres/gpu:2"}, "per_task:2", [[0, 1], [2, 3], []]),
+        ({"gres_per_task": "gres/gpu:a100:1"}, "per_task:1", [[0], [1], [2], [3], []]),
         ({"tasks_per_gpu": 2}, "single:2", [[0], [0], [1], [1], [2]]),
         ({"gres_per_task": "gres/gpu:1", "tres_bind": "gres/gpu:none"}, "none", [[0, 1, 2, 3]] * 2),
         ({"tres_bind": "gres/gpu:verbose,single:1"}, "single:1", [[0], [1]]),
         ({"tres_bind": "gres/gpu:map_gpu:3,1*2"}, "map_gpu:3,1*2", [[3], [1], [1], [3]]),
-        ({"tres_bind": "gres/gpu:map_gpu:9"}, "map_gpu:9", [[0]]),
+        ({"tres_bind": "gres/gpu:map_gpu:9"}, "map_gpu:9", [[]]),
+        ({"tres_bind": "gres/gpu:verbose,map:1,0"}, "map:1,0", [[1], [0]]),
         ({"tres_bind": "gres/gpu:mask_gpu:0x3,c"}, "mask_gpu:0x3,c", [[0, 1], [2, 3], [0, 1]]),
         ({"tres_bind": "gres/gpu:map_gpu:1*0"}, "map_gpu:1*0", [[0, 1, 2, 3]]),
         ({"tres_bind": "gres/gpu:single:x"}, "single:x", [[0, 1, 2, 3]]),
@@ -132,9 +133,39 @@ def test_gpus_of_each_task(request_: dict[str, object], bind: str, devices: list
 @given(some.lists(some.integers(0, 16), min_size=1, unique=True), some.text("0123456789x*,:", max_size=8), some.integers(0, 99))
 def test_every_task_has_some_of_the_steps_gpus(devices: list[int], argument: str, local: int) -> None:
     for way in ("single:", "per_task:", "map_gpu:", "mask_gpu:", ""):
-        own = bound(devices, way + argument, local)
-        assert own
+        assert set(bound(devices, way + argument, local)) <= set(devices)
+        gres = [{"name": "gpu", "count": len(devices), "indices": devices}]
+        told = task_variables(local, local, gres, way + argument)
+        own = [int(word) for word in told.get("CUDA_VISIBLE_DEVICES", str(devices[0])).split(",")]
         assert set(own) <= set(devices)
+
+
+def test_lines_about_gpus() -> None:
+    gres = [{"name": "gpu", "count": 2, "indices": [0, 1]}]
+    assert binding_lines(1, gres, "map:1,0", verbose=True) == [
+        "gpu-bind: usable_gres=0x1; bit_alloc=0x3; local_inx=0; global_list=0; local_list=0"
+    ]
+    assert binding_lines(1, gres, "per_task:2", verbose=False) == [
+        "error: Not enough gres to bind 2 per task",
+        "error: Bind request gres/gpu:per_task:2 does not specify any devices within the allocation for task 1. "
+        "Binding to the first device in the allocation instead.",
+    ]
+    assert binding_lines(0, [], "single:1", verbose=True) == []
+
+
+def test_ports_of_steps() -> None:
+    job = {"job": 5, "parameters": {"MpiParams": "ports=12000-12009"}}
+    taken: set[int] = set()
+    first = ports.reserve(job, {}, 2, taken)
+    second = ports.reserve(job, {"reserve_ports": 4}, 2, taken)
+    assert [len(ports.numbers(text)) for text in (first, second)] == [3, 4]
+    assert not set(ports.numbers(first)) & set(ports.numbers(second))
+    assert taken == {*ports.numbers(first), *ports.numbers(second)}
+    with pytest.raises(Refused, match="more ports than can be reserved"):
+        ports.reserve(job, {"reserve_ports": 4}, 2, taken)
+    assert ports.reserve({"job": 5}, {}, 2, taken) == ""
+    with pytest.raises(Refused):
+        ports.reserve({"job": 5}, {"reserve_ports": 2}, 2, taken)
 
 
 def test_variables_of_a_bound_task() -> None:
