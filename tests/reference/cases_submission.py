@@ -34,7 +34,7 @@ def _case(submission: SubmissionCase) -> Case:
     else:
         command = f"{line} > shown; code=$?; grep -oE '({_FIELDS})=[^ ]*' shown | grep -v ^Priority; exit $code"
     differs = reason_of(submission) or OF_ACCOUNTS.get(submission.run)
-    if differs is None and "Invalid account" in submission.errors:
+    if differs is None and "Invalid account or account" in submission.errors:
         differs = _UNKNOWN_ACCOUNT
     return Case(
         command,
