@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from bridge.launcher import JobFiles
+from grammar.hostlist import compress
 from grammar.options import OptionError
 from grammar.script import LARGEST_SCRIPT, ScriptDirectives, ScriptError, check_script, read_script, wrapped
 from grammar.times import format_time
@@ -38,6 +39,7 @@ from slurmk.core.errors import Errno, SlurmError
 from slurmk.core.events import Submission, Submit
 from slurmk.model.job import Job
 from slurmk.model.site import Site
+from slurmk.model.states import JobFlag
 from slurmk.planner.build import demand_of
 from slurmk.planner.snapshot import Outlook
 
@@ -332,39 +334,78 @@ async def tell_outlook(
 ) -> int:
     """When and where the job would start, on standard error; nothing is submitted. ``named``: on a cluster that was named."""
     refused = "allocation failure" if command == NAME else f"{command}: allocation failure"
-    outlook = await controller.plan_for(event)
-    if isinstance(outlook, Refused):
-        notices = () if outlook.error.errno is Errno.REQUESTED_NODE_CONFIG_UNAVAILABLE else outlook.notices
-        output.error("".join(f"{command}: error: {notice}\n" for notice in notices))
-        output.error(f"{refused}: {outlook.error}\n")
-        return exit_error(environment)
-    assert isinstance(outlook, Outlook)
-    if outlook.start_time is None:
-        output.error(f"{refused}: {SlurmError(Errno.REQUESTED_NODE_CONFIG_UNAVAILABLE)}\n")
-        return exit_error(environment)
-    if not quiet:
-        output.error(test_only_line(command, controller, event, outlook, named=named))
+    planned: list[tuple[Submit, Outlook]] = []
+    for submission in event.submissions:
+        alone = replace(event, submissions=(_within_limits(controller, submission),))
+        outlook = await controller.plan_for(alone)
+        if isinstance(outlook, Refused):
+            notices = () if outlook.error.errno is Errno.REQUESTED_NODE_CONFIG_UNAVAILABLE else outlook.notices
+            output.error("".join(f"{command}: error: {notice}\n" for notice in notices))
+            output.error(f"{refused}: {outlook.error}\n")
+            return exit_error(environment)
+        if outlook.start_time is None:
+            output.error(f"{refused}: {SlurmError(Errno.REQUESTED_NODE_CONFIG_UNAVAILABLE)}\n")
+            return exit_error(environment)
+        planned.append((alone, outlook))
+    if quiet:
+        return 0
+    if command == NAME and len(planned) > 1:
+        output.error(_het_line(controller, planned))
+    else:
+        output.error("".join(test_only_line(command, controller, alone, each, named=named) for alone, each in planned))
     return 0
+
+
+def _within_limits(controller: Controller, submission: Submission) -> Submission:
+    """A job beyond the time limits of its partitions is looked at as if it asked for no more than the longest of them."""
+    request, machine = submission.request, controller.machine
+    names = (
+        request.partition.split(",")
+        if request.partition
+        else [machine.site.default_partition.name if machine.site.default_partition else ""]
+    )
+    most = max((machine.partitions[name].maximum_time for name in names if name in machine.partitions), default=None)
+    if (
+        most is None
+        or request.time_limit is None
+        or 0 < request.time_limit <= most
+        or machine.site.enforce_partition_limits != "NO"
+    ):
+        return submission
+    return replace(submission, request=replace(request, time_limit=most))
+
+
+def _het_line(controller: Controller, planned: Sequence[tuple[Submit, Outlook]]) -> str:
+    """All components of a het job in one line: the last of their starts, all their processors and nodes."""
+    start = max(outlook.start_time or 0 for _, outlook in planned)
+    processors = sum(_processors(controller, alone, outlook) for alone, outlook in planned)
+    nodes = dict.fromkeys(name for _, outlook in planned for name in outlook.nodes)
+    return (
+        f"{NAME}: Job {controller.machine.next_job_id} to start at {format_time(start)} using {processors} processors "
+        f"on {compress(nodes)}\n"
+    )
+
+
+def _processors(controller: Controller, event: Submit, outlook: Outlook) -> int:
+    machine = controller.machine
+    partition = machine.partitions.get(outlook.partition)
+    if partition is None:
+        return len(outlook.nodes)
+    demand = demand_of(event.submissions[0].request, partition, machine.site, user_id=event.caller.user_id)
+    if demand.whole_nodes:
+        return sum(machine.nodes[name].cpus for name in outlook.nodes)
+    return max(demand.tasks * demand.cpus_per_task, demand.minimum_cpus, len(outlook.nodes))
 
 
 def test_only_line(command: str, controller: Controller, event: Submit, outlook: Outlook, *, named: bool) -> str:
     """``Job N to start at …``; the job number is the one that it would get."""
-    from grammar.hostlist import compress
-
     machine = controller.machine
-    request = event.submissions[0].request
-    partition = machine.partitions.get(outlook.partition)
     assert outlook.start_time is not None
-    processors = len(outlook.nodes)
-    if partition is not None:
-        demand = demand_of(request, partition, machine.site, user_id=event.caller.user_id)
-        processors = max(demand.tasks * demand.cpus_per_task, demand.minimum_cpus, len(outlook.nodes))
-        if demand.whole_nodes:
-            processors = sum(machine.nodes[name].cpus for name in outlook.nodes)
     where = f" on cluster {machine.site.cluster_name}" if named else ""
     return (
-        f"{command}: Job {machine.next_job_id} to start at {format_time(outlook.start_time)}{where} a using {processors} "
-        f"processors on nodes {compress(outlook.nodes)} in partition {outlook.partition}\n"
+        f"{command}: Job {machine.next_job_id} to start at {format_time(outlook.start_time)}{where} a using "
+        f"{_processors(controller, event, outlook)} processors on nodes {compress(outlook.nodes)} "
+        f"in partition {outlook.partition}\n"
     )
 
 
@@ -375,13 +416,18 @@ async def _wait(controller: Controller, job_id: int) -> int:
     while True:
         jobs = _jobs_of(controller, job_id)
         for job in jobs:
-            if job.state.finished and job.job_id not in over and not job.is_array:
+            if _is_over(job) and job.job_id not in over and not job.is_array:
                 over.add(job.job_id)
                 highest = max(highest, exit_code(job))
-        waiting = [job for job in jobs if not job.state.finished]
+        waiting = [job for job in jobs if not _is_over(job)]
         if not waiting:
             return highest
         await controller.job_changed(waiting[0].job_id)
+
+
+def _is_over(job: Job) -> bool:
+    """What its script came to is known when all of its processes are gone."""
+    return job.state.finished and not job.flags & JobFlag.COMPLETING
 
 
 def _jobs_of(controller: Controller, job_id: int) -> tuple[Job, ...]:
@@ -394,8 +440,5 @@ def _jobs_of(controller: Controller, job_id: int) -> tuple[Job, ...]:
 
 
 def exit_code(job: Job) -> int:
-    """What the shell learns of a job's end: its own exit code, 1 when a signal or the controller ended it."""
-    if job.exit_code & 0x7F:
-        return 1
-    code = job.exit_code >> 8 & 0xFF
-    return code or (0 if job.state.name == "COMPLETED" else 1)
+    """What the shell learns of a job's end: its script's exit code, 1 when a signal ended it; 0 of one that never ran."""
+    return 1 if job.exit_code & 0x7F else job.exit_code >> 8 & 0xFF

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pwd
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from grammar.arguments import Argument, Given, Option, Status, parse_arguments
 from grammar.errors import GrammarError
@@ -369,8 +369,22 @@ async def _cancel_matching(call: Call, controller: Controller, output: Output, r
             output.error(f"scancel: error: No active jobs match ALL job filters, including: {named}\n")
         return code
     if request.interactive:
-        targets = [target for target in targets if await _confirmed(output, target)]
+        each = [one for target in targets for one in _one_by_one(request, target)]
+        targets = [target for target in each if await _confirmed(output, target)]
     return await _send(call, controller, output, request, targets) or code if targets else code
+
+
+def _one_by_one(request: Request, target: Target) -> Iterator[Target]:
+    """Elements of an array that were named are asked about one by one."""
+    if target.selection not in request.selections or not target.job.is_array or target.selection.step_id is not None:
+        yield target
+        return
+    if not target.selection.array_tasks:
+        yield target
+    for task in (task for part in target.selection.array_tasks for task in part):
+        selection = replace(target.selection, array_tasks=(range(task, task + 1),))
+        if _covers(selection, target.job):
+            yield Target(target.job, selection, name_of(selection))
 
 
 async def _confirmed(output: Output, target: Target) -> bool:

@@ -11,8 +11,8 @@ from slurmk.commands.documents.shape import VERSIONS, Member, Shape, constant, n
 from slurmk.commands.documents.values import INFINITY, UNSET, UNSET_FLOAT, Number, Retired, exit_code, job_state, limit, number
 from slurmk.commands.job_text import JobText, node_list
 from slurmk.commands.node_text import number_list
-from slurmk.model.configuration import billing
 from slurmk.core.submission import DEFAULT_WCKEY
+from slurmk.model.configuration import billing
 from slurmk.model.job import GresShare, Job, NodeShare, Step
 from slurmk.model.node import Node
 from slurmk.model.requested import cpu_count, task_count

@@ -239,6 +239,9 @@ def test_what_is_asked_about_arrays_het_jobs_and_steps(controller: FakeControlle
     controller.submit(ROOT, name="nm", array="1-3", hold=True)
     assert said(controller, "-i", "1", stdin=b"n\n")[1] == ASKED.format("1_[1-3]")
     assert said(controller, "-i", "1_2", stdin=b"n\n")[1] == ASKED.format("1_2")
+    asked = said(controller, "-i", "1_[1,3,7]", stdin=b"n\ny\n")[1]
+    assert asked == ASKED.format("1_1") + ASKED.format("1_3")
+    assert controller.machine.jobs[1].array_tasks == (range(1, 3),)
 
 
 def test_without_a_choice_nothing_is_asked(controller: FakeController) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -419,3 +420,25 @@ def test_the_umask_may_be_said_in_the_environment(value: str | None, umask: int)
 def test_sharing_tasks_is_for_steps() -> None:
     code, _, err, _, _ = call(sbatch, "--gres-flags=allow-task-sharing", "--wrap", "true")
     assert (code, err) == (255, "sbatch: error: --gres-flags=allow-task-sharing is only used with srun.\n")
+
+
+def test_test_only_of_a_het_job_is_one_line() -> None:
+    words = ("--test-only", "-n1", "-w", "n1", ":", "-n3", "-w", "n5", "-p", "cpu", "--wrap", "true")
+    code, out, err, _, _ = call(sbatch, *words)
+    assert (code, out) == (0, "")
+    assert re.fullmatch(r"sbatch: Job 1000 to start at \S+ using 4 processors on n\[1,5\]\n", err)
+    code, _, err, _, _ = call(sbatch, "--test-only", "-n1", ":", "-p", "nosuch", "--wrap", "true")
+    assert (code, err.splitlines()[-1]) == (1, "allocation failure: Invalid partition name specified")
+
+
+def test_test_only_beyond_the_partitions_limit() -> None:
+    code, _, err, _, _ = call(sbatch, "--test-only", "-t", "5-0", "-w", "n1", "--wrap", "true")
+    assert code == 0
+    assert "a using 1 processors on nodes n1 in partition debug" in err
+
+
+@pytest.mark.parametrize(("status", "code"), [(0, 0), (3 << 8, 3), (9, 1), (0xFF00, 255)])
+def test_wait_gives_the_scripts_exit_code(status: int, code: int) -> None:
+    controller = Controller()
+    controller.exit_code = status
+    assert call(sbatch, "--wait", "--wrap", "true", controller=controller)[0] == code
