@@ -37,6 +37,9 @@ def parse(text: str) -> Dependencies:
         raise SlurmError(Errno.DEPENDENCY) from None
 
 
+NAMESAKES = 0
+"""What a singleton waits for, in the place of a job's id."""
+
 _TELL_SUCCESS = (DependencyKind.AFTER_OK, DependencyKind.AFTER_NOT_OK)
 
 
@@ -160,10 +163,12 @@ def _release_corresponding(turn: Turn, record: Job, wanted: Dependencies) -> Non
 def changed(turn: Turn, job: Job) -> None:
     """A job started or ended: look at those that wait for it."""
     state = turn.state
-    waiting = state.dependants.get(job.job_id, set()) | state.dependants.get(job.array_job_id, set())
+    waiting = set(state.dependants.get(job.job_id, ()))
+    if job.array_job_id:
+        waiting |= state.dependants.get(job.array_job_id, set())
     if job.state.finished:
-        namesakes = state.by_name.get((job.credentials.user_id, job.name), ())
-        waiting = waiting | {other for other in namesakes if other in state.pending}
+        singletons = state.dependants.get(NAMESAKES, set())
+        waiting |= singletons.intersection(state.by_name.get((job.credentials.user_id, job.name), ()))
     for other in sorted(waiting):
         if other in state.jobs and other != job.job_id:
             test(turn, state.jobs[other])

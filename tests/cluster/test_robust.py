@@ -20,7 +20,7 @@ from private_lab import Controller, Lab, Manifest, Proxy, started_lab, until
 STARTS = 1000
 """Jobs of the burst."""
 
-OUTAGE = float(os.environ.get("SLURMK_OUTAGE", "15"))
+OUTAGE = float(os.environ.get("SLURMK_OUTAGE", "12"))
 """Seconds of the longest absence of the API server."""
 
 SOON = 30.0
