@@ -56,10 +56,11 @@ def bounds_of(options: Mapping[str, str]) -> Bounds:
 
 
 class Attention:
-    """Counts what one plan has looked at so far."""
+    """Counts what one plan has looked at so far. Where nothing is ``bounded`` it need not be asked."""
 
     def __init__(self, bounds: Bounds, now: int) -> None:
         self.bounds = bounds
+        self.bounded = bounds != Bounds(array_reservations=bounds.array_reservations, switch_wait=bounds.switch_wait)
         self._now = now
         self._seen: Counter[tuple[object, ...]] = Counter()
         self._reserved: Counter[str] = Counter()

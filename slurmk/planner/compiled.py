@@ -136,6 +136,17 @@ class CompiledProfile(Profile):
 
     # ------------------------------------------------------------------------------------------ decisions
 
+    def book_whole(self, need: Requirement, earliest: int, duration: int) -> tuple[int, Placement] | None:
+        """The first start from ``earliest`` on of a plain requirement of whole nodes, which are taken at once: all that a search,
+        a placement and a booking do, in one call."""
+        if self.count + 2 >= len(self.times):
+            self._grow()
+        start, self.count, nodes = take_first(
+            self._segments, self.licenses, self.count, need.pool, need.bits, need.minimum_nodes, earliest, duration, self._bits,
+            self._lines,
+        )  # fmt: skip
+        return (start, Placement(nodes, one_each(len(nodes)), None)) if start >= 0 else None
+
     def take_whole(self, first: int, last: int, bits: Bits, nodes: IntArray) -> None:
         mark_whole(self._segments, first, last, bits, nodes, 1)
 
@@ -578,6 +589,38 @@ def leaf_order(lengths: IntArray, sums: IntArray, nodes_left: int, tasks_left: i
         nodes_left -= lengths[order[step]]
         tasks_left -= sums[order[step]]
     return order
+
+
+@compiled
+def take_first(
+    segments: Segments,
+    licenses: IntArray,
+    count: int,
+    pool: int,
+    need: Bits,
+    wanted: int,
+    earliest: int,
+    duration: int,
+    bits: Bits,
+    lines: Timelines,
+) -> tuple[int, int, IntArray]:
+    """Take so many whole nodes from the first moment on at which they stay idle for ``duration``: the moment (-1: none), how many
+    segments there are now, and the nodes."""
+    first, count = insert(segments, licenses, count, earliest)
+    first, last = next_start(
+        segments.times, count, segments.row, segments.used, segments.idle[pool], wanted, first, count, duration, need, wanted,
+        bits, 0, 1, lines,
+    )  # fmt: skip
+    if first < 0:
+        return -1, count, np.empty(0, dtype=np.int64)
+    nodes = pick_runs(bits, wanted)
+    bits[:] = 0
+    for node in nodes:
+        bits[node >> 6] |= np.uint64(1) << np.uint64(node & 63)
+    start = segments.times[first]
+    last, count = insert(segments, licenses, count, start + duration)
+    mark_whole(segments, first, last, bits, nodes, 1)
+    return start, count, nodes
 
 
 @compiled

@@ -117,6 +117,7 @@ class Forecast:
         for instant in self.reserved.instants(self.now):
             self.profile.at(instant)
         self._keep_parts()
+        self._plainly = self.profile.places and not (snapshot.reservations or self.quotas.limits or snapshot.window)
 
     def _keep_parts(self) -> None:
         """Lay on the profile what reservations of cores and of licences leave to others."""
@@ -232,15 +233,18 @@ class Forecast:
 
     def book_next(self, row: PendingRow) -> None:
         """Give the record that is next in the queue its start or its reason."""
-        if not self.attention.looks_at(row, len(self.starts)):
+        attention = self.attention
+        if not attention.bounded:
+            self.decide(row)
+        elif not attention.looks_at(row, len(self.starts)):
             self._pass_over(row)
             return
-        if row.held_reason is Reason.NONE and not row.component_of and not self.attention.reserves(row):
+        elif row.held_reason is Reason.NONE and not row.component_of and not attention.reserves(row):
             self._only_start(row)
         else:
             self.decide(row)
-        if row.job_id in self.promised:
-            self.attention.note(row)
+        if attention.bounded and row.job_id in self.promised:
+            attention.note(row)
         if self.snapshot.preemption is not None and row.job_id in self.outlooks:
             make_room(self, row)
 
@@ -272,6 +276,9 @@ class Forecast:
         if not needs:
             self.outlooks[row.job_id] = refusal
             return
+        if self._plainly and self._is_plain(row, needs):
+            self._decide_plain(row, needs)
+            return
         promised = self.promised.pop(row.job_id, [])
         first = promised[0] if promised else None
         for _ in range(min(row.startable, row.count) - len(promised)):
@@ -293,6 +300,40 @@ class Forecast:
         if promised:
             self.promised[row.job_id] = promised
         self.outlooks[row.job_id] = self._outlook(row, needs, first)
+
+    def _is_plain(self, row: PendingRow, needs: list[Requirement]) -> bool:
+        """Whether whole nodes at any time, as early as can be, are all that matters to the record."""
+        need = needs[0]
+        return (
+            need.whole
+            and len(needs) == 1
+            and row.count == row.startable == 1
+            and row.deadline is None
+            and row.time_minimum is None
+            and row.eligible_time <= self.now
+            and need.comparable
+            and not need.wants_licenses
+            and row.job_id not in self.promised
+            and self.placer.plain(need)
+        )
+
+    def _decide_plain(self, row: PendingRow, needs: list[Requirement]) -> None:
+        """What ``decide`` does, for such a record, in one step of the profile."""
+        need = needs[0]
+        limit = min(row.time_limit, need.partition.maximum_time or row.time_limit)
+        earliest = max(self.now, self.bounds.earliest(need.size_class, need.size, limit))
+        found = self.profile.book_whole(need, earliest, limit)
+        booking = None
+        if found is not None:
+            start, placement = found
+            self.bounds.note(need.size_class, need.size, limit, start)
+            booking = Booking(start, start + limit, limit, need, placement, self._licenses(need))
+            if start <= self.now:
+                self._start_booked(row, booking)
+                self.outlooks.pop(row.job_id, None)
+                return
+            self.promised[row.job_id] = [booking]
+        self.outlooks[row.job_id] = self._outlook(row, needs, booking)
 
     def start(self, row: PendingRow, booking: Booking) -> None:
         """The job, or one element of the array, starts now."""
@@ -759,11 +800,14 @@ class Forecast:
     def _outlook(self, row: PendingRow, needs: list[Requirement], booking: Booking | None) -> Outlook:
         need = needs[0] if booking is None else booking.need
         told = self._quota_reason(row, need, booking) or self._reserved_reason(row, need, booking)
-        if told is None:
-            told = Outlook(self._reason(row, needs, booking), partition=need.partition.name)
+        reason = Reason.NONE if told is not None else self._reason(row, needs, booking)
         if booking is None or self.beyond(booking):
-            return told
-        told = replace(told, start_time=booking.start, nodes=NodeNames(self._names, booking.placement.nodes))
+            return told or Outlook(reason, partition=need.partition.name)
+        nodes = NodeNames(self._names, booking.placement.nodes)
+        if told is None:
+            told = Outlook(reason, booking.start, nodes, need.partition.name)
+        else:
+            told = replace(told, start_time=booking.start, nodes=nodes)
         if not self.snapshot.by_promises:
             return told
         tasks = tuple(booking.placement.tasks.tolist())
@@ -795,9 +839,10 @@ class Forecast:
         need = needs[0] if booking is None else booking.need
         if booking is None and row.deadline is not None:
             return Reason.DEADLINE
-        free = self.profile.licenses[: len(need.licenses), self.profile.at(self.now)]
-        if need.wants_licenses and (free < need.licenses).any():
-            return Reason.LICENSES
+        if need.wants_licenses:
+            free = self.profile.licenses[: len(need.licenses), self.profile.at(self.now)]
+            if (free < need.licenses).any():
+                return Reason.LICENSES
         name = need.partition.name
         if name in self.blocking:
             return Reason.PRIORITY

@@ -222,6 +222,10 @@ class Profile:
 
     # ------------------------------------------------------------------------------------------ decisions
 
+    def book_whole(self, need: Requirement, earliest: int, duration: int) -> tuple[int, Placement] | None:
+        """See ``compiled.CompiledProfile``; only where ``places`` is true."""
+        raise NotImplementedError
+
     def take_whole(self, first: int, last: int, bits: Bits, nodes: IntArray) -> None:
         """A job has these idle nodes (as bits, and as rows) to itself through these segments."""
         rows = self.row[first:last]
