@@ -137,8 +137,8 @@ class CompiledProfile(Profile):
     # ------------------------------------------------------------------------------------------ decisions
 
     def book_whole(self, need: Requirement, earliest: int, duration: int) -> tuple[int, Placement] | None:
-        """The first start from ``earliest`` on of a plain requirement of whole nodes, which are taken at once: all that a search,
-        a placement and a booking do, in one call."""
+        """The first start from ``earliest`` on of a plain requirement of whole nodes, which are taken at once: all that a
+        search, a placement and a booking do, in one call."""
         if self.count + 2 >= len(self.times):
             self._grow()
         start, self.count, nodes = take_first(
@@ -604,8 +604,8 @@ def take_first(
     bits: Bits,
     lines: Timelines,
 ) -> tuple[int, int, IntArray]:
-    """Take so many whole nodes from the first moment on at which they stay idle for ``duration``: the moment (-1: none), how many
-    segments there are now, and the nodes."""
+    """Take so many whole nodes from the first moment on at which they stay idle for ``duration``: the moment (-1: none), how
+    many segments there are now, and the nodes."""
     first, count = insert(segments, licenses, count, earliest)
     first, last = next_start(
         segments.times, count, segments.row, segments.used, segments.idle[pool], wanted, first, count, duration, need, wanted,
