@@ -65,6 +65,7 @@ class Recovered:
     next_job_id: int | None
     reservations: tuple[Reservation, ...] = ()
     last_reservation: int = 0
+    longest_wait: int = 0  # seconds from when it might start, of the jobs that have started
 
 
 @dataclass(slots=True)
@@ -540,7 +541,12 @@ def _load(connection: Connection) -> Recovered:
         next_job_id=connection.exec_driver_sql("SELECT value FROM counter WHERE name = 'next_job_id'").scalar(),
         reservations=records(Reservation, "SELECT record FROM reservation_state ORDER BY name"),
         last_reservation=_last_reservation(connection),
+        longest_wait=connection.exec_driver_sql(_LONGEST_WAIT).scalar() or 0,
     )
+
+
+_LONGEST_WAIT = """SELECT MAX(time_start - CASE WHEN time_eligible > time_submit THEN time_eligible ELSE time_submit END)
+    FROM job WHERE time_start > 0"""
 
 
 def _running_steps(connection: Connection) -> dict[int, tuple[Step, ...]]:

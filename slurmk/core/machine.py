@@ -119,11 +119,12 @@ class Machine:
         next_job_id: int,
         reservations_kept: Iterable[Reservation] = (),
         last_reservation: int = 0,
+        longest_wait: int = 0,
     ) -> list[Effect]:
         """Take up what an earlier controller had saved. Jobs stay what they were: running ones go on running.
 
         ``nodes`` and ``partitions`` are what was saved of changes made by administrators; the configuration rules over
-        which there are. Returns when the machine wants a Tick.
+        which there are. ``longest_wait`` is of the jobs that have started, in seconds. Returns when the machine wants a Tick.
         """
         state = self._state
         restore_nodes(state, nodes, partitions)
@@ -131,7 +132,10 @@ class Machine:
         latest = 0.0
         for job in jobs:
             state.put(job)
+            if job.promised_start and job.job_id in state.pending:
+                state.outlooks[job.job_id] = Outlook(job.reason, promised=job.promised_start)
             latest = max(latest, job.submit_time, job.start_time)
+        state.longest_wait = longest_wait
         state.next_job_id = max(next_job_id, 1)
         turn = Turn(state, self.users, latest)
         for job in list(state.jobs.values()):

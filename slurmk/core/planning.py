@@ -47,10 +47,11 @@ def planned(turn: Turn, event: Planned) -> None:
     forget_gone(state, planned=not stale)
     for preempt in event.plan.preempted:
         carry_out(turn, preempt)
-    _tell(state, event.plan.outlooks.items(), turn.now)
+    _tell(turn, event.plan.outlooks.items())
 
 
-def _tell(state: State, outlooks: Iterable[tuple[int, Outlook]], now: int) -> None:
+def _tell(turn: Turn, outlooks: Iterable[tuple[int, Outlook]]) -> None:
+    state = turn.state
     jobs, told = state.jobs, state.outlooks
     for job_id, outlook in outlooks:
         if job_id not in state.pending:
@@ -59,8 +60,10 @@ def _tell(state: State, outlooks: Iterable[tuple[int, Outlook]], now: int) -> No
         if told.get(job_id) is outlook and job.reason is outlook.reason:
             continue
         told[job_id] = outlook
-        if job.priority and job.request.dependency is None and not waits_after_failure(job, now):
-            state.set_reason(job, outlook.reason, outlook.description)
+        if job.priority and job.request.dependency is None and not waits_after_failure(job, turn.now):
+            job = state.set_reason(job, outlook.reason, outlook.description)
+        if outlook.promised is not None and outlook.promised != job.promised_start:
+            turn.save(replace(job, promised_start=outlook.promised))
 
 
 def may_start(turn: Turn, job: Job) -> bool:
@@ -160,10 +163,11 @@ def begin(turn: Turn, job: Job, start: Start) -> None:
         allocation=allocation,
         last_schedule_evaluation=turn.now,
         last_partition=allocation.partition,
+        promised_start=0,
     )
     end = limit_end(job)
     job = turn.save(replace(job, end_time=end or 0))
-    waited = turn.now - max(job.submit_time, job.request.begin_time or 0)
+    waited = turn.now - max(job.submit_time, job.eligible_time)
     turn.state.longest_wait = max(turn.state.longest_wait, waited)
     watch_limit(turn, job)
     turn.emit(Launch(job))

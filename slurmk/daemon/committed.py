@@ -38,6 +38,7 @@ class Committed:
         next_job_id: int = 1,
         reservations: Iterable[Reservation] = (),
         last_reservation: int = 0,
+        longest_wait: int = 0,
     ) -> None:
         self.jobs = {job.job_id: job for job in jobs}
         self.nodes = {node.name: node for node in nodes}
@@ -45,6 +46,7 @@ class Committed:
         self.next_job_id = next_job_id
         self.reservations = {each.name: each for each in reservations}
         self.last_reservation = last_reservation
+        self.longest_wait = longest_wait
 
     def follow(self, effects: Iterable[Effect]) -> None:
         """Take over what a successful commit saved."""
@@ -52,6 +54,7 @@ class Committed:
             match effect:
                 case SaveJob(job=job):
                     self.jobs[job.job_id] = job
+                    self.longest_wait = max(self.longest_wait, job.start_time - max(job.submit_time, job.eligible_time))
                 case SaveStep(step=step):
                     self._follow_step(step)
                 case ForgetJob(job_id=job_id):

@@ -302,6 +302,7 @@ class Daemon:
             next_job_id,
             recovered.reservations,
             recovered.last_reservation,
+            recovered.longest_wait,
         )
         self.timers = Timers(loop, lambda: self.engine.report(Tick(self.now())))
         self.planning = Planning(self._snapshot, self._take_plan)
@@ -451,6 +452,7 @@ class Daemon:
             committed.next_job_id,
             committed.reservations.values(),
             committed.last_reservation,
+            committed.longest_wait,
         )
         for node in self._seen.values():
             effects += machine.handle(NodeChanged(self.now(), node))

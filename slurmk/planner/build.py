@@ -478,7 +478,7 @@ def pending_row(job: Job, partitions: Mapping[str, Partition], site: Site, cache
         qos=job.qos,
         count=count,
         startable=count,
-        eligible_time=max(request.begin_time or 0, 0),
+        eligible_time=max(request.begin_time or 0, job.eligible_time),
         time_minimum=None if request.time_minimum is None else request.time_minimum * 60,
         deadline=request.deadline,
     )

@@ -101,12 +101,12 @@ def test_load_gives_back_what_was_saved(store: Store, url: str) -> None:
         ],
         {1: FILES, 2: FILES},
     )
-    assert store.load() == Recovered(jobs, (node,), (partition,), 3)
+    assert store.load() == Recovered(jobs, (node,), (partition,), 3, longest_wait=998)
     store.close()
     again = Store(url)
     again.open()
     try:
-        assert again.load() == Recovered(jobs, (node,), (partition,), 3)
+        assert again.load() == Recovered(jobs, (node,), (partition,), 3, longest_wait=998)
         assert again.files(1) == FILES
         again.commit([SaveJob(replace(jobs[1], state=JobState.COMPLETED, end_time=2005))])
         assert everything(again) == [(1, JobState.PENDING), (2, JobState.COMPLETED)]  # the same row as before the restart

@@ -141,10 +141,9 @@ class Cluster:
     def terminated(self) -> list[int]:
         return [effect.job_id for effect in self.effects if isinstance(effect, Terminate)]
 
-    def restarted(self) -> Machine:
+    def restarted(self, longest_wait: int = 0) -> Machine:
         """Another machine that takes up what this one has."""
         machine = Machine(self.machine.site)
-        machine.restore(
-            self.machine.jobs.values(), self.machine.nodes.values(), self.machine.partitions.values(), self.machine.next_job_id
-        )
+        nodes, partitions = self.machine.nodes.values(), self.machine.partitions.values()
+        machine.restore(self.machine.jobs.values(), nodes, partitions, self.machine.next_job_id, longest_wait=longest_wait)
         return machine
