@@ -51,8 +51,9 @@ class Launcher(Protocol):
         """Deliver a signal to the job's steps (as scancel says), or to one step."""
         ...
 
-    async def terminate(self, job_id: int, restart: int, kill_wait: int, nodes: Sequence[str]) -> None:
-        """End everything of the job: TERM and CONT now, KILL ``kill_wait`` seconds later. Reports NodesReleased."""
+    async def terminate(self, job_id: int, restart: int, kill_wait: int, nodes: Sequence[str], cause: str = "") -> None:
+        """End everything of the job: TERM and CONT now, KILL ``kill_wait`` seconds later. ``cause`` as in
+        effects.Terminate. Reports NodesReleased."""
         ...
 
     async def update_limit(self, job_id: int, restart: int, end_time: int | None) -> None:

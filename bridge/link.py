@@ -181,13 +181,13 @@ class StepdLink:
         if attempt is not None:
             attempt.seats[attempt.first].tell({"kind": "signal", "signal": signal, "step": step_id, "flags": flags})
 
-    def terminate(self, key: tuple[int, int], kill_wait: int, nodes: Sequence[str]) -> None:
-        """End everything on those nodes."""
+    def terminate(self, key: tuple[int, int], kill_wait: int, nodes: Sequence[str], cause: str = "") -> None:
+        """End everything on those nodes, and have the job's output say why."""
         attempt = self.attempts.get(key)
         for node in nodes if attempt is not None else ():
             if attempt is not None and node in attempt.seats:
                 attempt.seats[node].ending = True
-                attempt.seats[node].tell({"kind": "terminate", "kill_wait": kill_wait})
+                attempt.seats[node].tell({"kind": "terminate", "kill_wait": kill_wait, "cause": cause})
 
     def limit(self, key: tuple[int, int], end_time: int | None) -> None:
         """The job's time limit moved."""

@@ -95,12 +95,14 @@ class Signal:
 
 @dataclass(frozen=True, slots=True)
 class Terminate:
-    """End the job's processes everywhere: TERM and CONT now, KILL after ``kill_wait`` seconds (0: at once)."""
+    """End the job's processes everywhere: TERM and CONT now, KILL after ``kill_wait`` seconds (0: at once). ``cause`` is what
+    its output says of it: requeue, preemption, node failure, or nothing but the signal."""
 
     job_id: int
     restart: int
     kill_wait: int
     nodes: tuple[str, ...]
+    cause: str = ""
 
 
 @dataclass(frozen=True, slots=True)

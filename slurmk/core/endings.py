@@ -84,8 +84,18 @@ def end(
     assert job.allocation is not None
     nodes = tuple(name for name in job.allocation.nodes if name not in gone)
     if nodes:
-        turn.emit(Terminate(job.job_id, job.restarts, wait, nodes))
+        turn.emit(Terminate(job.job_id, job.restarts, wait, nodes, _cause(job)))
     return release(turn, job, gone)
+
+
+_CAUSES = {JobState.PREEMPTED: "preemption", JobState.NODE_FAIL: "node failure"}
+
+
+def _cause(job: Job) -> str:
+    """What a job that is being ended is told to write about it."""
+    if job.state is not JobState.PENDING:
+        return _CAUSES.get(job.state, "")
+    return "requeue" if job.requeued_as is None else _CAUSES.get(job.requeued_as, "requeue")
 
 
 def _flags_lost(state: JobState) -> JobFlag:

@@ -47,7 +47,8 @@ class Launching:
                 )
             case Terminate():
                 self._enqueue(
-                    effect.job_id, self._launcher.terminate(effect.job_id, effect.restart, effect.kill_wait, effect.nodes)
+                    effect.job_id,
+                    self._launcher.terminate(effect.job_id, effect.restart, effect.kill_wait, effect.nodes, effect.cause),
                 )
             case UpdateLimit():
                 self._enqueue(effect.job_id, self._launcher.update_limit(effect.job_id, effect.restart, effect.end_time))

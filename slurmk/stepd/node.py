@@ -190,7 +190,7 @@ class Node:
             if message["id"] == self._released:
                 self._finished.set()
         elif kind == "terminate":
-            self.terminate(float(message["kill_wait"]))
+            self.terminate(float(message["kill_wait"]), str(message.get("cause", "")))
         elif kind == "signal":
             self.signal(int(message["signal"]), message.get("step"), int(message.get("flags", 0)))
         elif kind == "limit":
@@ -409,17 +409,18 @@ class Node:
         if step is None and flags & SIGNAL_FULL and self._batch is not None:
             self._batch.tell({"kind": "signal", "signal": number, "whole": True})
 
-    def terminate(self, kill_wait: float) -> None:
+    def terminate(self, kill_wait: float, cause: str = "") -> None:
         """End everything here; the released report follows when it is gone."""
         self.terminating = True
+        why = texts.CAUSES.get(cause) or texts.by_signal(signal.SIGTERM)
         if self.manager is not None:
             if not self._over:
                 self.manager.revoke(timed_out=self.timed_out)
-            self.manager.end_all(texts.by_signal(signal.SIGTERM), kill_wait)
+            self.manager.end_all(why, kill_wait)
         for each in self.keepers.values():
             order: Message = {"kind": "kill", "kill_wait": kill_wait}
             if each is self._batch and not self._over and not self.timed_out:
-                text = texts.cancelled("JOB %d" % self.place["job"], self.name, texts.by_signal(signal.SIGTERM))
+                text = texts.cancelled("JOB %d" % self.place["job"], self.name, why)
                 order["text"] = text.decode()
             each.tell(order)
         self._check_released()

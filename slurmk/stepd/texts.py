@@ -35,7 +35,12 @@ def cancelled(what: str, node: str, cause: str = "", now: Optional[float] = None
 
 TIME_LIMIT = "DUE TO TIME LIMIT"
 TASK_FAILURE = "DUE TO TASK FAILURE"
-NODE_FAILURE = "DUE TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS"
+CAUSES = {
+    "requeue": "DUE TO JOB REQUEUE",
+    "preemption": "DUE TO PREEMPTION",
+    "node failure": "DUE TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS",
+}
+"""By what the controller says when it ends a job."""
 
 
 OUT_OF_MEMORY = 253

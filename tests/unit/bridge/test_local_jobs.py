@@ -158,6 +158,28 @@ def test_termination_kills_what_does_not_want_to_go(directory: Path) -> None:
     with_cluster(story, directory)
 
 
+@pytest.mark.parametrize(
+    ("cause", "words"),
+    [
+        ("", "DUE to SIGNAL Terminated"),
+        ("requeue", "DUE TO JOB REQUEUE"),
+        ("preemption", "DUE TO PREEMPTION"),
+        ("node failure", "DUE TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS"),
+        ("of a later release", "DUE to SIGNAL Terminated"),
+    ],
+)
+def test_a_job_that_is_ended_says_why(directory: Path, cause: str, words: str) -> None:
+    async def story(cluster: Cluster) -> None:
+        await cluster.launch("#!/bin/bash\necho ready\nexec sleep 300\n")
+        path = cluster.work / "slurm-5.out"
+        await cluster.until(lambda: path.exists() and "ready" in path.read_text())
+        await cluster.launcher.terminate(5, 0, 1, ("n1",), cause)
+        await cluster.until(lambda: cluster.found(NodesReleased, 5))
+        assert re.search(rf"JOB 5 ON n1 CANCELLED AT [^ ]* {words} \*\*\*\n$", path.read_text())
+
+    with_cluster(story, directory)
+
+
 def test_time_limit_is_stepds_own_business(directory: Path) -> None:
     async def story(cluster: Cluster) -> None:
         start = int(time.time()) - 59

@@ -175,7 +175,7 @@ def test_a_lost_node_puts_the_job_back_in_the_queue(cluster: Cluster) -> None:
     job = cluster.job(job_id)
     assert (job.state, job.failed_node) == (JobState.PENDING, "n2")
     assert job.flags & (JobFlag.COMPLETING | JobFlag.REQUEUED) == JobFlag.COMPLETING | JobFlag.REQUEUED
-    assert Terminate(job_id, 0, 5, ("n1",)) in cluster.effects
+    assert Terminate(job_id, 0, 5, ("n1",), "node failure") in cluster.effects
     cluster.tell(NodesReleased(1012, job_id, 0, ("n1",)))
     job = cluster.job(job_id)
     assert (job.state, job.flags, job.restarts, job.allocation) == (JobState.PENDING, JobFlag.NONE, 1, None)
@@ -255,7 +255,7 @@ def test_requeue(cluster: Cluster) -> None:
     assert cluster.refusal() is Errno.JOB_PENDING
     cluster.plan()
     requeue(cluster, job_id)
-    assert cluster.terminated() == [job_id]
+    assert Terminate(job_id, 0, 5, ("n1",), "requeue") in cluster.effects
     cluster.released(job_id)
     job = cluster.job(job_id)
     assert (job.restarts, job.state, job.submit_time, job.eligible_time) == (1, JobState.PENDING, 1000, 1121)

@@ -99,6 +99,7 @@ def test_requeued_where_it_may_be() -> None:
     cluster.submit(ALICE, minimum_nodes=4, maximum_nodes=4, tasks=64, partition="high")
     cluster.plan()
     assert sorted(cluster.terminated()) == [*jobs, fixed]
+    assert {effect.cause for effect in cluster.effects if isinstance(effect, Terminate)} == {"preemption"}
     assert cluster.job(fixed).state is JobState.PREEMPTED
     assert cluster.job(jobs[0]).state is JobState.PENDING
     assert cluster.job(jobs[0]).requeued_as is JobState.PREEMPTED
