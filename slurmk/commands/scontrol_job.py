@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import groupby
 
 from grammar.arrays import format_tasks
+from grammar.frequencies import cpu_frequency
 from grammar.times import format_duration_minutes, format_elapsed
 from grammar.tres import format_tres, parse_tres
 from slurmk.commands.call import Call, Controller, Output
@@ -234,7 +235,7 @@ def _how(text: JobText, job: Job) -> Iterator[str]:
 
 
 _SEGMENTS: dict[tuple[bool, bool], str] = {
-    (consolidate, spread): " ConsolidateSegments=Yes" * consolidate + " SpreadSegments=Yes" * spread
+    (consolidate, spread): " SpreadSegments=Yes" * spread + " ConsolidateSegments=Yes" * consolidate
     for consolidate in (False, True)
     for spread in (False, True)
 }
@@ -264,6 +265,8 @@ _GRES_FLAGS = (
 def _flags(request: JobRequest) -> Iterator[str]:
     if request.burst_buffer is not None:
         yield f"BurstBuffer={request.burst_buffer}"
+    if request.cpu_frequency:
+        yield _cpu_frequency(request.cpu_frequency)
     words = [text for word, text in _GRES_FLAGS if word in (request.gres_flags or "").split(",")]
     if request.kill_on_invalid_dependency is not None:
         words.append(f"KillOnInvalidDependent={'Yes' if request.kill_on_invalid_dependency else 'No'}")
@@ -273,6 +276,16 @@ def _flags(request: JobRequest) -> Iterator[str]:
         yield " ".join(words)
     if request.oom_kill_step is not None:
         yield f"OOMKillStep={request.oom_kill_step}"
+
+
+def _cpu_frequency(text: str) -> str:
+    asked = cpu_frequency(text)
+    said = (("CPU_min_freq", asked.least), ("CPU_max_freq", asked.most), ("Governor", asked.governor))
+    return " ".join(f"{name}={_GOVERNORS.get(word, word.capitalize())}" for name, word in said if word)
+
+
+_GOVERNORS = {"ondemand": "OnDemand", "powersave": "PowerSave", "schedutil": "SchedUtil", "userspace": "UserSpace"}
+"""Governors that are written with two capitals."""
 
 
 def _trackable(job: Job) -> Iterator[str]:
