@@ -17,7 +17,7 @@ bb TEXT | what is asked of a burst buffer
 bbf FILE | the same, from a file
 bcast [PATH] | copy the program to the nodes first
 bcast-exclude PATHS | libraries below these are not copied
-begin TIME | start no earlier than this
+begin time | start no earlier than this
 bell | ring the terminal's bell when the nodes are there
 chdir DIRECTORY | where the script or command runs
 cluster-constraint FEATURES | features of the cluster
@@ -69,7 +69,7 @@ get-user-env | start from the user's login environment
 gid GROUP | submit for this group (root)
 gpu-bind BINDING | which GPUs a task may use
 gpu-freq FREQUENCY | frequency of the GPUs
-gpus COUNT | GPUs of the whole job, with or without a type
+gpus n | GPUs of the whole job, with or without a type
 gpus-per-node COUNT | GPUs in each node
 gpus-per-socket COUNT | GPUs in each socket
 gpus-per-task COUNT | GPUs for each task
@@ -99,7 +99,7 @@ mem-bind BINDING | which memory a task may use
 mem-per-cpu SIZE | memory for each CPU
 mem-per-gpu SIZE | memory for each GPU
 mem-update MARGIN@DELAY | give back memory that is not used
-mincpus COUNT | CPUs in each node at least
+mincpus n | CPUs in each node at least
 mpi TYPE | how tasks learn of each other
 msg-timeout SECONDS | how long messages may take
 multi-prog | a file says which task runs which program
@@ -115,7 +115,7 @@ no-requeue | do not start the job again when a node fails
 no-shell | make the allocation and run nothing
 nodefile FILE | names of wanted nodes from a file
 nodelist NODES | these nodes, and more if that is not enough
-nodes COUNT | how many nodes: N, MIN-MAX, or a list of sizes
+nodes N | how many nodes: N, MIN-MAX, or a list of sizes
 ntasks COUNT | how many tasks
 ntasks-per-core COUNT | tasks for each core at most
 ntasks-per-gpu COUNT | tasks for each GPU
@@ -137,7 +137,7 @@ profile KINDS | gather profiles
 prolog PROGRAM | run this, where srun runs, before the step
 propagate [LIMITS] | resource limits that the job takes over: ALL, NONE or names
 pty | run the first task on a terminal
-qos NAME | quality of service
+qos qos | quality of service
 quiet | tell less
 quit-on-interrupt | the first interrupt ends the step
 reboot | reboot the nodes first

@@ -5,12 +5,14 @@ from __future__ import annotations
 from grammar.arguments import Argument, Status
 from grammar.option_meanings import VALUES, meaning_of
 from grammar.options import SubmissionOption, options_of
+from slurmk.commands.command_help import ABOUT_THE_COMMAND, HELP_HEADING
 
 USAGE: dict[str, str] = {
-    "sbatch": "sbatch [options] [: options ...] [script [arguments ...]]",
-    "srun": "srun [options] program [arguments ...]",
-    "salloc": "salloc [options] [: options ...] [command [arguments ...]]",
+    "sbatch": "sbatch [OPTIONS(0)...] [ : [OPTIONS(N)...]] script(0) [args(0)...]",
+    "srun": "srun [OPTIONS(0)... [executable(0) [args(0)...]]] [ : [OPTIONS(N)...]] executable(N) [args(N)...]",
+    "salloc": "salloc [OPTIONS(0)...] [ : [OPTIONS(N)]] [command(0) [args(0)...]]",
 }
+"""As programs that read it expect it."""
 
 _MARKS = {Argument.NONE: "", Argument.REQUIRED: "=VALUE", Argument.OPTIONAL: "[=VALUE]"}
 
@@ -22,7 +24,9 @@ def usage_text(command: str) -> str:
 def help_text(command: str) -> str:
     """Every option that is not hidden, and what slurmk does with those it does not act on."""
     lines = [f"Usage: {USAGE[command]}", ""]
-    lines += [_line(command, row) for row in options_of(command) if not row.hidden]
+    shown = [row for row in options_of(command) if not row.hidden]
+    lines += [_line(command, row) for row in shown if row.name not in ABOUT_THE_COMMAND]
+    lines += ["", HELP_HEADING, *(_line(command, row) for row in shown if row.name in ABOUT_THE_COMMAND)]
     lines += ["", "Options mean what they mean in Slurm; those marked are taken but have no effect, or are refused."]
     return "\n".join(lines) + "\n"
 

@@ -362,7 +362,9 @@ async def _cancel_matching(call: Call, controller: Controller, output: Output, r
                 output.error(f"scancel: error: Kill job error on {kind} {word}: Invalid job id specified\n")
     if request.ids and code and not any(_covers(selection, job) for selection in request.selections for job in active):
         return code
-    targets = _without_followers(_targets(call, request, active))
+    private = "jobs" in controller.machine.site.private_data and not call.caller.operator
+    known = [job for job in active if not private or job.credentials.user_id == call.caller.user_id]
+    targets = _without_followers(_targets(request, known))
     if not targets:
         if request.verbose and request.filtered:
             named = "".join(f"{label}={request.options[name]} " for name, label in _FILTERS if name in request.options)
@@ -429,9 +431,9 @@ def _covers(selection: JobSelection, job: Job) -> bool:
     return any(task in own for part in selection.array_tasks for task in part for own in job.array_tasks)
 
 
-def _targets(call: Call, request: Request, active: Iterable[Job]) -> Iterator[Target]:
+def _targets(request: Request, active: Iterable[Job]) -> Iterator[Target]:
     for job in active:
-        if not _matches(call, request, job):
+        if not _matches(request, job):
             continue
         if not request.selections:
             yield _record(job)
@@ -464,11 +466,9 @@ def _record(job: Job) -> Target:
     return Target(job, JobSelection(*_identity(job)), raw_array_id(job))
 
 
-def _matches(call: Call, request: Request, job: Job) -> bool:
+def _matches(request: Request, job: Job) -> bool:
     options = request.options
     if request.user_id is not None and job.credentials.user_id != request.user_id:
-        return False
-    if not request.selections and not call.caller.operator and job.credentials.user_id != call.caller.user_id:
         return False
     if request.states is not None and not any(_in_state(job, state) for state in request.states):
         return False

@@ -137,8 +137,8 @@ _SWITCHES: dict[str, tuple[str, bool]] = {
 
 
 def _help() -> str:
-    words = ", ".join(keyword.name for keyword in KEYWORDS)
-    return help_text("scontrol", OPTIONS, HELP, "[COMMAND ...]") + f"\nCommands: {words}\n"
+    words = "".join(f"     {keyword.name}\n" for keyword in KEYWORDS)
+    return help_text("scontrol", OPTIONS, HELP) + f"    Valid <COMMAND> values are:\n{words}"
 
 
 async def _interactive(session: Session) -> int:

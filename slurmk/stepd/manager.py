@@ -678,6 +678,8 @@ class StepManager:
             if step_number is None or step.number == step_number:
                 if number in (signal.SIGKILL, signal.SIGTERM) and step_number is not None:
                     step.state = "CANCELLED"
+                    if number == signal.SIGKILL:
+                        step.tell({"kind": "aborting", "cause": texts.by_signal(number)})
                     self._kill(step, number, self.job["kill_wait"], texts.by_signal(number))
                 else:
                     self._signal_step(step, number)

@@ -14,10 +14,28 @@ from slurmk.commands.command_options import CommandOption
 def test_help_names_every_option(command: str) -> None:
     said = run_command(FakeController(), command, "--help")
     assert (said.err, said.code) == ("", 0)
-    assert said.out.startswith(f"Usage: {command} ")
+    assert said.out.startswith("scontrol [<OPTION>] [<COMMAND>]" if command == "scontrol" else f"Usage: {command} [OPTIONS]")
     assert "--version" in said.out
-    assert run_command(FakeController(), command, "--usage").out.startswith("Usage: ")
+    usage = run_command(FakeController(), command, "--usage").out
+    assert usage.startswith("Usage: ") or command == "scontrol"
+    assert command in usage
     assert run_command(FakeController(), command, "-V").out.startswith("slurm 26.05.5 (slurmk ")
+
+
+@pytest.mark.parametrize(
+    ("command", "lines"),
+    [
+        ("squeue", ("Usage: squeue [OPTIONS]", "Help options:")),
+        ("srun", ("Help options:", "-b, --begin=time", "-N, --nodes=N", "-G, --gpus=n", "-q, --qos=qos", "--mincpus=n")),
+        ("sbatch", ("Usage: sbatch [OPTIONS(0)...]", "Help options:")),
+        ("sacct", ("sacct [<OPTION>]", "Valid <OPTION> values are:", "-A, --accounts:", "valid start/end time formats are...")),
+        ("sstat", ("sstat [<OPTION>]", "Valid <OPTION> values are:", "-j, --jobs:")),
+        ("scontrol", ("Valid <OPTION> values are:", "Valid <COMMAND> values are:")),
+    ],
+)
+def test_help_has_what_programs_look_for(command: str, lines: tuple[str, ...]) -> None:
+    said = run_command(FakeController(), command, "--help").out
+    assert [line for line in lines if line not in said] == []
 
 
 def test_help_tells_what_is_refused() -> None:

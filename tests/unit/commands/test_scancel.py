@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from command_fakes import ALICE, ROOT, FakeController, run_command
 
+from slurmk.core.errors import Errno
 from slurmk.core.events import Kill, KillFlag
 from slurmk.model.states import JobState
 
@@ -188,10 +189,12 @@ def test_filters_choose_jobs(controller: FakeController) -> None:
     assert not controller.machine.jobs[4].state.finished
 
 
-def test_a_users_filter_never_reaches_others_jobs(controller: FakeController) -> None:
+def test_a_users_filter_tells_of_others_jobs_and_leaves_them(controller: FakeController) -> None:
     controller.submit(ROOT, name="a", hold=True)
     said = run_command(controller, "scancel", "-n", "a", caller=ALICE)
-    assert (said.err, said.code) == ("", 0)
+    assert said.err == "scancel: error: Kill job error on job id 1: Access/permission denied\n"
+    assert said.code == Errno.ACCESS_DENIED & 0xFF
+    assert run_command(controller, "scancel", "--me", "-n", "a", caller=ALICE).code == 0
     assert controller.machine.jobs[1].pending
 
 

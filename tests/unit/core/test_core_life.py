@@ -459,3 +459,14 @@ def test_memory_is_not_consumed_where_the_site_says_so() -> None:
         cluster.submit(memory_per_node=15000, required_nodes="n1")
     cluster.plan()
     assert len(cluster.launched()) == 3
+
+
+def test_a_step_that_is_cancelled_tells_by_whom(cluster: Cluster) -> None:
+    job_id = cluster.submit()
+    cluster.plan()
+    step = Step(job_id, 0, "sleep", JobState.RUNNING, 1000)
+    cluster.tell(StepStarted(cluster.now, 0, step))
+    cluster.kill(f"{job_id}.0")
+    cluster.tell(StepEnded(cluster.now, 0, replace(step, state=JobState.CANCELLED, exit_code=9)))
+    saved = [effect.step for effect in cluster.effects if isinstance(effect, SaveStep)]
+    assert [each.killed_by for each in saved] == [ALICE.user_id]
