@@ -23,6 +23,7 @@ from slurmk.commands.job_text import (
 )
 from slurmk.core.errors import SlurmError
 from slurmk.core.selection import parse
+from slurmk.core.submission import tracks_keys
 from slurmk.model.job import BATCH_STEP, EXTERN_STEP, GresShare, Job, JobRequest, NodeShare, Step
 from slurmk.model.requested import gres_nodes
 from slurmk.model.states import INFINITE, NO_VALUE, JobState
@@ -55,7 +56,8 @@ def job_lines(text: JobText, job: Job, *, details: bool = False) -> list[str]:
         *([f"SLUID={_or_null(job.sluid)}"] if details else []),
         *([f"HetJobIdSet={text.het_set(job)}"] if job.het_job_id else []),
         _owner(job),
-        f"Priority={job.priority} Nice={job.request.nice or 0} Account={_or_null(job.account)} QOS={_or_null(job.qos)}",
+        f"Priority={job.priority} Nice={job.request.nice or 0} Account={_or_null(job.account)} QOS={_or_null(job.qos)}"
+        + (f" WCKey={job.request.wckey or ''}" if tracks_keys(text.site) else ""),
         f"JobState={state_name(job)} Reason={reason(job).replace(' ', '_')} Dependency={_or_null(text.dependency(job))}",
         *([f"FailedNode={job.failed_node}"] if job.failed_node else []),
         f"Requeue={int(text.requeues(job))} Restarts={job.restarts} BatchFlag={int(job.batch)}"

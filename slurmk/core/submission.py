@@ -26,6 +26,7 @@ from slurmk.core.state import State, Turn
 from slurmk.model.job import Job, JobRequest
 from slurmk.model.node import Partition
 from slurmk.model.reservation import ReservationFlag
+from slurmk.model.site import Site
 from slurmk.model.states import INFINITE, NO_VALUE, Reason
 from slurmk.planner.snapshot import Demand
 
@@ -132,7 +133,7 @@ def _draft(turn: Turn, caller: Caller, submission: Submission, component: bool) 
     if request.dependency is not None:
         text = format_dependency(wanted) if wanted else None
         request = request if text == request.dependency else replace(request, dependency=text)
-    if request.wckey is None and state.site.parameters.get("TrackWCKey", "").lower() in ("yes", "1", "true"):
+    if request.wckey is None and tracks_keys(state.site):
         request = replace(request, wckey=DEFAULT_WCKEY)
     if request.mail_type and not request.mail_user:
         request = replace(request, mail_user=default_address(state, credentials.user_name))
@@ -170,6 +171,11 @@ def _draft(turn: Turn, caller: Caller, submission: Submission, component: bool) 
         check_size(state, request, partitions, demand, credentials.user_id)
     check_limits(state, request, partitions, demand, time_limit)
     return _Draft(job, demand, wanted)
+
+
+def tracks_keys(site: Site) -> bool:
+    """Whether every job has a key, named or not (TrackWCKey)."""
+    return site.parameters.get("TrackWCKey", "").lower() in ("yes", "1", "true")
 
 
 def _waits(turn: Turn, request: JobRequest) -> Reason:

@@ -244,3 +244,20 @@ def test_licences_in_use(controller: FakeController) -> None:
     controller.submit(licenses="matlab:3")
     controller.start_all()
     assert "Total=4 Used=3 Free=1" in run_command(controller, "scontrol", "show", "lic").out
+
+
+@pytest.mark.parametrize(
+    ("asked", "line"),
+    [
+        ("low", "CPU_max_freq=Low Governor=UserSpace"),
+        ("highm1", "CPU_max_freq=Highm1 Governor=UserSpace"),
+        ("1000000", "CPU_max_freq=1000000 Governor=UserSpace"),
+        ("1000-2000:performance", "CPU_min_freq=1000 CPU_max_freq=2000 Governor=Performance"),
+        ("low-high:OnDemand", "CPU_min_freq=Low CPU_max_freq=High Governor=OnDemand"),
+        ("performance", "Governor=Performance"),
+    ],
+)
+def test_frequencies_of_a_job(asked: str, line: str) -> None:
+    controller = FakeController()
+    controller.submit(hold=True, cpu_frequency=asked)
+    assert f"   {line}\n" in run_command(controller, "scontrol", "show", "job", "1").out
