@@ -104,6 +104,9 @@ AWAY_SECONDS = 1.0
 PROGRAMS_SECONDS = 60.0
 """How long a namespace is believed to have the programs, and a priority class its policy."""
 
+FRESH_SECONDS = 20.0
+"""For so long after its launch, a job that has not begun goes before what is over."""
+
 RUNTIME_SECONDS = 30.0
 """How long webhooks may take to see the TrainingRuntime that was made a moment ago."""
 
@@ -160,7 +163,7 @@ class KubernetesLauncher:
         self._link.report = self._from_stepd
         self._presences: dict[Key, Presence] = {}
         self._launching: set[Key] = set()  # whose objects are being made
-        self._removal = Removal(api, site.cluster_name, self._removed, lambda: bool(self._launching))
+        self._removal = Removal(api, site.cluster_name, self._removed, self._has_fresh)
         self._old_programs = OldPrograms(api, site.cluster_name, lambda: self.namespaces, self._has_starting)
         self._namesakes: set[str] = set()  # namespaces of another's jobs under this cluster's name
         self._whose: dict[str, Key] = {}  # which attempt a pod belongs to, by uid
@@ -794,6 +797,14 @@ class KubernetesLauncher:
     def _removed(self, key: Key) -> None:
         log.debug("nothing is left of job %d, attempt %d", *key)
         self._old_programs.ended()
+
+    def _has_fresh(self) -> bool:
+        """Whether attempts are being launched, or were a moment ago and have not begun yet."""
+        since = self._now() - FRESH_SECONDS
+        return bool(self._launching) or any(
+            presence.told is Told.NOTHING and not presence.terminating and (presence.created or 0.0) > since
+            for presence in self._presences.values()
+        )
 
     def _has_starting(self) -> bool:
         """Whether there are attempts that have not all of their pods yet."""

@@ -2,7 +2,7 @@
 
 Jobs end in crowds. What has to go is collected for a moment and deleted together, one request for a kind of object, so that
 the end of a thousand jobs costs the API server's clients little. What cannot be deleted now is tried again until it is. While
-jobs are being launched, what is over waits a little: it holds no node, and they wait for the same API server.
+jobs are starting, what is over waits a little: it holds no node, and they wait for the same API server.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ log = logging.getLogger(__name__)
 COLLECT_SECONDS = 0.5
 """How long what has to go is collected."""
 
-DEFERRED_SECONDS = 10.0
-"""How long what has to go may wait for launches that are under way."""
+DEFERRED_SECONDS = 20.0
+"""How long what has to go may wait for jobs that are starting."""
 
 FEW = 2
 """So many attempts are cheaper to delete one by one."""
@@ -60,11 +60,11 @@ class Remains:
 
 
 class Removal:
-    """``done`` is told of each attempt of which nothing is left; ``launching`` tells whether jobs are being launched."""
+    """``done`` is told of each attempt of which nothing is left; ``starting`` tells whether jobs are on their way to begin."""
 
-    def __init__(self, api: Api, cluster: str, done: Callable[[Key], None], launching: Callable[[], bool]) -> None:
+    def __init__(self, api: Api, cluster: str, done: Callable[[Key], None], starting: Callable[[], bool]) -> None:
         self._api = api
-        self._launching = launching
+        self._starting = starting
         self._cluster = cluster
         self._done = done
         self._due: dict[Key, tuple[float, Remains]] = {}
@@ -92,9 +92,9 @@ class Removal:
                 self._added.clear()
 
     async def _give_way(self) -> None:
-        """Wait for launches, but not for ever: where jobs start all the time, others have to go all the time."""
+        """Wait for jobs that start, but not for ever: where some start all the time, others have to go all the time."""
         end = asyncio.get_running_loop().time() + DEFERRED_SECONDS
-        while self._launching() and asyncio.get_running_loop().time() < end:  # noqa: ASYNC110
+        while self._starting() and asyncio.get_running_loop().time() < end:  # noqa: ASYNC110
             await asyncio.sleep(COLLECT_SECONDS)
 
     async def remove_due(self) -> None:

@@ -652,6 +652,9 @@ async def test_many_are_removed_together(tmp_path: Path, monkeypatch: pytest.Mon
         it.server.requests.clear()
         for one in many[:-1]:
             it.change(f"slurmk-{one.job_id}-n0", "Succeeded", 0)
+        await asyncio.sleep(1.0)
+        assert len(it.names()) == 20  # one has not begun, and goes first
+        it.change("slurmk-20-n0", "Running")
         await it.until(lambda: it.names() == ["slurmk-20-n0"] and it.names(SECRET) == ["slurmk-20"])
         assert len([line for line in it.server.requests if line.startswith("DELETE")]) <= 4
 

@@ -37,9 +37,9 @@ def secret(number: int) -> dict[str, Any]:
 async def test_launches_go_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int, for_ever: bool) -> None:
     monkeypatch.setattr(removal, "COLLECT_SECONDS", 0.02)
     monkeypatch.setattr(removal, "DEFERRED_SECONDS", 0.3 if for_ever else 60.0)
-    launching, done = True, list[Key]()
+    starting, done = True, list[Key]()
     async with fake_kubernetes(tmp_path) as (server, api, _):
-        work = Removal(api, "c", done.append, lambda: launching)
+        work = Removal(api, "c", done.append, lambda: starting)
         for number in range(count):
             await api.create(secret(number))
             work.add(Remains((number, 0), "slurmk", f"slurmk-{number}"))
@@ -47,7 +47,7 @@ async def test_launches_go_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         await asyncio.sleep(0.15)
         assert not done
         assert len(server.objects[str(SECRET)]) == count
-        launching = for_ever
+        starting = for_ever
         async with asyncio.timeout(5):
             while len(done) < count:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
