@@ -10,6 +10,7 @@ import asyncio
 import importlib
 import os
 import shlex
+import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -26,6 +27,7 @@ from slurmk.commands.job_text import date_text, node_list
 from slurmk.commands.scontrol_documents import ping as ping_document
 from slurmk.commands.scontrol_documents import show as show_document
 from slurmk.commands.scontrol_job import show_job, show_step
+from slurmk.commands.written_configuration import written_configuration
 from slurmk.core.effects import Accepted, Refused
 from slurmk.core.errors import MESSAGES, Errno, SlurmError
 from slurmk.core.events import Event, Hold, JobSelection, Requeue, Suspend
@@ -392,7 +394,7 @@ async def _completing(session: Session, arguments: Sequence[str]) -> int:
 async def _write(session: Session, arguments: Sequence[str]) -> int:
     what = arguments[0].lower()
     if what == "config":
-        return session.say("scontrol: error: write config is not part of slurmk yet\n")
+        return _write_configuration(session, arguments[1] if len(arguments) > 1 else None)
     if what != "batch_script":
         return session.say(f"invalid write argument:{arguments[0]}\n")
     if len(arguments) < 2:
@@ -429,6 +431,22 @@ async def _write_script(session: Session, name: str, path: str | None) -> int:
     return 0
 
 
+def _write_configuration(session: Session, path: str | None) -> int:
+    """What the controller goes by, as a file of the caller's with the time behind its name."""
+    now = session.controller.now()
+    environment = session.call.environment
+    named = path or environment.get("SLURM_CONF_OUT") or environment.get("SLURM_CONF")
+    named = named or session.controller.machine.site.parameters.get("SLURM_CONF", "slurm.conf")
+    target = f"{named}.{time.strftime('%Y-%m-%dT%H:%M:%S', time.localtime(now))}"
+    content = written_configuration(session.controller.machine, now).encode("utf-8", "surrogateescape")
+    if len(content) > WRITTEN_SCRIPT:
+        return session.say(f"Could not create file {target}: it is too large to be handed over\n")
+    _have_written(
+        session, content, target, f"Slurm config saved to {target}", refusal="Could not create file %s: %s", mode="u=rw,go=r"
+    )
+    return 0
+
+
 async def _script_of(session: Session, job: Job) -> bytes:
     try:
         files = await asyncio.to_thread(session.controller.store.files, job.array_job_id or job.job_id)
@@ -440,24 +458,31 @@ async def _script_of(session: Session, job: Job) -> bytes:
 
 
 _WRITER = """\
-target=$1; said=$2; quiet=$3; shift 3
+target=$1; said=$2; quiet=$3; refusal=$4; mode=$5; shift 5
 if [ -d "$target" ]; then why="Is a directory"
 elif { for part; do printf %s "$part"; done > "$target"; } 2>/dev/null; then
-  chmod u=rw,go= "$target"; [ "$quiet" ] || printf '%s\\n' "$said"; exit 0
+  chmod "$mode" "$target"; [ "$quiet" ] || printf '%s\\n' "$said"; exit 0
 elif [ ! -d "$(dirname -- "$target")" ]; then why="No such file or directory"
 else why="Permission denied"
 fi
-printf 'failed to open file `%s`: %s\\n' "$target" "$why" >&2
+printf "$refusal\\n" "$target" "$why" >&2
 """
 """Run by the caller's own process: the controller never writes where a user says."""
 
 
-def _have_written(session: Session, script: bytes, target: str, said: str) -> None:
+def _have_written(
+    session: Session,
+    script: bytes,
+    target: str,
+    said: str,
+    refusal: str = "failed to open file `%s`: %s",
+    mode: str = "u=rw,go=",
+) -> None:
     text = script.decode(errors="surrogateescape")
     parts = [text[start : start + _ARGUMENT // 4] for start in range(0, len(text), _ARGUMENT // 4)]
     if target.startswith("-"):
         target = f"./{target}"
-    arguments = ["/bin/sh", "-c", _WRITER, "scontrol", target, said, "1" if session.quiet else "", *parts]
+    arguments = ["/bin/sh", "-c", _WRITER, "scontrol", target, said, "1" if session.quiet else "", refusal, mode, *parts]
     session.output.execute(arguments, {"PATH": session.call.environment.get("PATH", os.defpath)})
 
 
