@@ -74,7 +74,8 @@ class Side:
         )
         output, errors = done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
         for match in re.finditer(
-            r"Submitted batch job (\d+)|^(\d+)$|job (\d+) queued and waiting|StepId=(\d+)|ed job allocation (\d+)$",
+            r"Submitted batch job (\d+)|^(\d+)(?:;\w+)?$|job (\d+) queued and waiting|StepId=(\d+)|ed job allocation (\d+)$"
+            r"|^JobId=(\d+)",
             output + errors,
             re.M,
         ):
@@ -140,7 +141,7 @@ def normalised(side: Side, text: str) -> str:
     for pattern, replacement in TIMES:
         text = pattern.sub(replacement, text)
     for order, job in sorted(enumerate(side.jobs), key=lambda pair: -pair[1]):  # of a fresh reference small: not those in times
-        number = rf"(?<!\d)(?<!\d:){job}(?!\d|:\d)"
+        number = rf"(?<!\d)(?<!\d:)0*{job}(?!\d|:\d)"
         text = re.sub(number, lambda match, order=order: f"<{order}>".rjust(len(match[0])), text)  # type: ignore[misc]
     return text.replace(os.uname().nodename, "<host>")
 
