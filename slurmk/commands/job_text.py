@@ -12,6 +12,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from grammar.arrays import format_tasks
+from grammar.constraints import features_of, parse_constraint
+from grammar.errors import GrammarError
 from grammar.hostlist import compress
 from grammar.mail import format_mail_type
 from grammar.patterns import PatternValues, expand_pattern
@@ -40,6 +42,14 @@ _SWITCH_WAIT = 300
 
 EXCLUSIVE: dict[str, str] = {"none": "NODE", "user": "USER", "mcs": "MCS", "topo": "TOPO"}
 """What squeue and scontrol call the kinds of ``--exclusive``, by the request's word."""
+
+
+@lru_cache(maxsize=1024)
+def _feature_names(text: str) -> frozenset[str]:
+    try:
+        return frozenset(features_of(parse_constraint(text)))
+    except GrammarError:
+        return frozenset()
 
 
 @lru_cache(maxsize=8192)
@@ -323,6 +333,21 @@ class JobText:
         """Where it is planned to run (SCHEDNODES)."""
         outlook = self.machine.outlooks.get(job.job_id) if job.state is JobState.PENDING else None
         return node_list(outlook.nodes) if outlook is not None and outlook.nodes else None
+
+    def features(self, job: Job) -> str | None:
+        """The features that it asks for; once it has nodes, those that it prefers in their place if it got them."""
+        return job.request.prefer if self._got_preferred(job) else job.request.constraints
+
+    def prefer(self, job: Job) -> str | None:
+        """The features that it would rather have and has not got."""
+        return None if self._got_preferred(job) else job.request.prefer
+
+    def _got_preferred(self, job: Job) -> bool:
+        if job.request.prefer is None or job.allocation is None:
+            return False
+        wanted = _feature_names(job.request.prefer)
+        nodes = (self.machine.nodes.get(name) for name in job.allocation.nodes)
+        return all(node is not None and not wanted.isdisjoint(node.features) for node in nodes)
 
     @staticmethod
     def required_nodes(job: Job) -> str:

@@ -210,11 +210,11 @@ def _delay(seconds: int) -> str:
 
 def _how(text: JobText, job: Job) -> Iterator[str]:
     request = job.request
-    yield f"Features={_said(request.constraints)} DelayBoot={_delay(request.delay_boot or 0)}"
+    yield f"Features={_said(text.features(job))} DelayBoot={_delay(request.delay_boot or 0)}"
     if request.cluster_constraint is not None:
         yield f"ClusterFeatures={request.cluster_constraint}"
-    if request.prefer is not None:
-        yield f"Prefer={request.prefer}"
+    if (preferred := text.prefer(job)) is not None:
+        yield f"Prefer={preferred}"
     if job.reservation:
         yield f"Reservation={job.reservation}"
     licenses = _or_null(request.licenses)

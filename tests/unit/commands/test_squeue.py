@@ -336,3 +336,23 @@ def test_a_format_and_a_long_listing_exclude_each_other() -> None:
         "squeue: fatal: Options -o(--format) and -l(--long) are mutually exclusive. Please remove one and retry.\n"
     )
     assert said.code == 1
+
+
+@pytest.mark.parametrize(
+    ("asked", "shown"),
+    [
+        ({"prefer": "cpu"}, "cpu|"),
+        ({"prefer": "cpu", "constraints": "a100"}, "cpu|"),
+        ({"prefer": "cpu", "required_nodes": "n1"}, "|cpu"),
+        ({"constraints": "ib"}, "ib|"),
+    ],
+)
+def test_features_that_a_running_job_preferred(asked: dict[str, str], shown: str) -> None:
+    controller = FakeController()
+    controller.submit(hold=True, **asked)
+    waiting = run_command(controller, "squeue", "-h", "-O", "feature:.12,prefer:.12").out.split()
+    assert waiting == [asked.get("constraints", "(null)"), asked.get("prefer", "(null)")]
+    controller.submit(**asked)
+    controller.start_all()
+    said = run_command(controller, "squeue", "-h", "-j", "2", "-O", "feature:.12,prefer:.12").out.split()
+    assert said == [word or "(null)" for word in shown.split("|")]
