@@ -22,6 +22,7 @@ from slurmk.core.state import NodeUsage, Phase, State, Turn, limit_end, phase_of
 from slurmk.model.job import Allocation, Job, NodeShare
 from slurmk.model.node import Node, Partition
 from slurmk.model.states import JobFlag, JobState, Reason
+from slurmk.planner.requirement import SHARED_DEVICE, WHOLE_DEVICE
 from slurmk.planner.snapshot import Outlook, Start
 
 
@@ -111,7 +112,7 @@ def _share_fits(state: State, job: Job, share: NodeShare, partition: Partition, 
         return False
     if state.site.memory_is_consumable and usage.memory + share.memory > node.memory - node.foreign_memory:
         return False
-    return _gres_fits(node, usage, share)
+    return _gres_fits(node, usage, share) and (whole or _shards_fit(node, usage, share))
 
 
 def _cpus(node: Node, usage: NodeUsage, partition: Partition, job: Job) -> int:
@@ -139,6 +140,18 @@ def _gres_fits(node: Node, usage: NodeUsage, share: NodeShare) -> bool:
         if used + count > capacity:
             return False
     return True
+
+
+def _shards_fit(node: Node, usage: NodeUsage, share: NodeShare) -> bool:
+    """Whether GPUs in use and those of which shards are in use are not more than there are; a whole node has both."""
+    there = Counter(dict.fromkeys((WHOLE_DEVICE, SHARED_DEVICE), 0))
+    taken = there.copy()
+    for gres in node.gres:
+        there[gres.name] += gres.count
+    for kind, count in (*usage.gres.items(), *node.foreign_gres, *((gres.name, gres.count) for gres in share.gres)):
+        taken[kind.partition(":")[0]] += count
+    each = there[SHARED_DEVICE] // max(there[WHOLE_DEVICE], 1)
+    return not each or taken[WHOLE_DEVICE] * each + taken[SHARED_DEVICE] <= there[SHARED_DEVICE]
 
 
 # --------------------------------------------------------------------------------------------- starting

@@ -175,6 +175,7 @@ class Forecast:
                 rows = resources.gres.get(f"{gres.name}:{gres.type}" if gres.type else gres.name, ())
                 if rows:
                     amounts[rows[-1], column] += gres.count
+        resources.charge_sharing(amounts, nodes)
         for index in self.compiler.cpu_rows(row.allocation.partition, row.allocation.reservation):
             amounts[index] = amounts[CPUS]
         if resources.jobs is not None:
@@ -663,7 +664,7 @@ class Forecast:
         if need.whole:
             tasks = need.static_tasks[nodes]
         else:
-            free = self.compiler.seen_by(need, profile.least_free(first, last, nodes))
+            free = self.compiler.seen_by(need, profile.least_free(first, last, nodes), nodes)
             tasks = self.compiler.tasks_on(need, free, nodes)
             usable = tasks.nonzero()[0]
             if len(usable) < need.minimum_nodes:
@@ -894,5 +895,5 @@ def _reservations(row: PendingRow) -> tuple[str, ...]:
 def _is_possible(need: Requirement, compiler: Compiler, placer: Placer) -> bool:
     nodes = rows_of(need.bits)
     tasks = need.static_tasks[nodes]
-    free = None if need.whole else compiler.seen_by(need, compiler.resources.capacity[:, nodes])
+    free = None if need.whole else compiler.seen_by(need, compiler.resources.capacity[:, nodes], nodes)
     return need.feasible and placer.place(need, nodes, tasks, free) is not None

@@ -371,6 +371,7 @@ class Placer:
         if len(nodes) == 1 and need.minimum_cpus_per_node:
             cpus = np.maximum(cpus, need.minimum_cpus_per_node)
         self._give_gres(need, tasks, free, amounts)
+        self.compiler.resources.charge_sharing(amounts, nodes)
         for rows, per in need.cpus_by_gres:
             cpus = np.maximum(cpus, np.minimum(total(amounts, rows) * per, free[CPUS]))
         if not self.one_thread:

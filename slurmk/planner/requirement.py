@@ -18,6 +18,9 @@ from slurmk.planner.reserved import Reserved, license_beside
 from slurmk.planner.snapshot import BoolArray, Demand, IntArray, PartitionRow, Snapshot
 
 CPUS, MEMORY = 0, 1
+WHOLE_DEVICE, SHARED_DEVICE = "gpu", "shard"
+"""The GRES that are the same devices, given whole or in parts (gres.conf(5), shard)."""
+
 PLENTY = 1 << 30
 """Capacity of a resource that stands for a rule, and of what has no bound."""
 
@@ -37,6 +40,22 @@ class Resources:
     kept: dict[str, int] = field(default_factory=dict)  # the same -> row of what its own jobs may have
     shared: dict[str, int] = field(default_factory=dict)  # partition -> row of CPUs that its jobs share, each several times
     ordinary: int | None = None  # row that jobs use which share no CPUs
+    sharing: Sharing | None = None
+
+    def charge_sharing(self, amounts: Counts, nodes: IntArray) -> None:
+        """Fill in what ``amounts`` of GPUs and shards on these nodes take of what both are made of."""
+        if self.sharing is not None:
+            gpus, shards = (total(amounts, self.gres[kind]) for kind in (WHOLE_DEVICE, SHARED_DEVICE))
+            amounts[self.sharing.row] = gpus * self.sharing.each[nodes] + shards
+
+
+@dataclass(slots=True)
+class Sharing:
+    """GPUs that are given whole or in shards, but not both: a row of capacity that counts shards, of which a whole GPU takes
+    ``each`` [nodes] (0 where a node has no shards)."""
+
+    row: int
+    each: IntArray
 
 
 def resources_of(snapshot: Snapshot) -> Resources:
@@ -92,8 +111,19 @@ def resources_of(snapshot: Snapshot) -> Resources:
     ordinary = len(rows) if shared else None
     if shared:
         rows.append(np.full(len(nodes.names), PLENTY))
+    sharing = _sharing(rows, gres)
     capacity = np.array(rows, dtype=np.int32)
-    return Resources(capacity, gres, gres_names, partition_cpus, others, owners, jobs, left, kept, shared, ordinary)
+    return Resources(capacity, gres, gres_names, partition_cpus, others, owners, jobs, left, kept, shared, ordinary, sharing)
+
+
+def _sharing(rows: list[IntArray], gres: dict[str, tuple[int, ...]]) -> Sharing | None:
+    """What GPUs and shards have in common, as one more row."""
+    if WHOLE_DEVICE not in gres or SHARED_DEVICE not in gres:
+        return None
+    gpus, shards = (sum(rows[row] for row in gres[kind]) for kind in (WHOLE_DEVICE, SHARED_DEVICE))
+    each = np.asarray(shards // np.maximum(gpus, 1), dtype=np.int64)
+    rows.append(np.where(each > 0, shards, PLENTY))
+    return Sharing(len(rows) - 1, each)
 
 
 def shares_cpus(partition: PartitionRow, *, wanted: bool, whole: bool = False) -> bool:
@@ -281,7 +311,7 @@ class Compiler:
             memory_by_gres=self._gres(demand.memory_per_gres),
         )
         everywhere = np.arange(len(eligible))
-        capacity = self.seen_by(requirement, resources.capacity)
+        capacity = self.seen_by(requirement, resources.capacity, everywhere)
         requirement.static_tasks = np.where(eligible, self.tasks_on(requirement, capacity, everywhere), 0)
         requirement.eligible = eligible & nodes.available & (requirement.static_tasks > 0)
         requirement.eligible, requirement.bits = self._shared_mask(requirement.eligible)
@@ -364,12 +394,22 @@ class Compiler:
             return (*untouched, *apart), (*takes, ordinary)
         return (*untouched, *apart, ordinary), takes
 
-    def seen_by(self, requirement: Requirement, free: Counts) -> Counts:
-        """What is free as the job sees it: CPUs that it shares are CPUs like others."""
-        if requirement.shared_row is None:
+    def seen_by(self, requirement: Requirement, free: Counts, nodes: IntArray) -> Counts:
+        """What is free on these nodes as the job sees it: CPUs that it shares are CPUs like others, GPUs of which shards are
+        in use are not whole, and those that are in use have no shards."""
+        sharing = self.resources.sharing
+        gres = requirement.node_gres or requirement.task_gres or requirement.job_gres
+        if requirement.shared_row is None and not (sharing and gres):
             return free
         seen = free.copy()
-        seen[CPUS] = free[requirement.shared_row]
+        if requirement.shared_row is not None:
+            seen[CPUS] = free[requirement.shared_row]
+        if sharing is not None and gres:
+            left, each = free[sharing.row], sharing.each[nodes]
+            for row in self.resources.gres[SHARED_DEVICE]:
+                seen[row] = np.minimum(seen[row], left)
+            for row in self.resources.gres[WHOLE_DEVICE]:
+                seen[row] = np.minimum(seen[row], np.where(each > 0, left // np.maximum(each, 1), PLENTY))
         return seen
 
     def _gres(self, wanted: tuple[tuple[str, int], ...]) -> tuple[tuple[tuple[int, ...], int], ...]:

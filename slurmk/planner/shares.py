@@ -12,7 +12,7 @@ from slurmk.model.job import Allocation, GresShare, NodeShare
 from slurmk.model.reservation import Reservation
 from slurmk.planner.placement import Placement
 from slurmk.planner.profile import Counts
-from slurmk.planner.requirement import CPUS, MEMORY, Requirement, Resources
+from slurmk.planner.requirement import CPUS, MEMORY, SHARED_DEVICE, WHOLE_DEVICE, Requirement, Resources
 from slurmk.planner.snapshot import IntArray, NodeTable, RunningRow
 
 
@@ -88,7 +88,22 @@ class Inventory:
         kind, _, type_ = name.partition(":")
         held = self.devices.get((self.table.names[node], kind), set())
         listed = self.table.gres_devices.get(name)
-        return GresShare(kind, type_, count, _lowest(count, listed[node], held) if listed is not None else ())
+        numbers = () if listed is None else _lowest(count, self._in_order(kind, node, listed[node]), held)
+        return GresShare(kind, type_, count, tuple(sorted(numbers)))
+
+    def _in_order(self, kind: str, node: int, numbers: tuple[int, ...]) -> Iterable[int]:
+        """The devices in the order to give them: GPUs that are not shared first, shards of GPUs that are shared already first,
+        and last those of GPUs that a job has whole."""
+        sharing = self.resources.sharing
+        each = 0 if sharing is None else int(sharing.each[node])
+        if not each or kind not in (WHOLE_DEVICE, SHARED_DEVICE):
+            return numbers
+        name = self.table.names[node]
+        whole = self.devices.get((name, WHOLE_DEVICE), set())
+        shared = {shard // each for shard in self.devices.get((name, SHARED_DEVICE), set())}
+        if kind == WHOLE_DEVICE:
+            return sorted(numbers, key=lambda number: (number in shared, number))
+        return sorted(numbers, key=lambda shard: (shard // each in whole, shard // each not in shared, shard))
 
 
 def _kept(reservations: Iterable[Reservation]) -> dict[str, dict[str, frozenset[int]]]:

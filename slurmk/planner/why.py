@@ -157,7 +157,7 @@ def _room(made: Forecast, row: PendingRow, need: Requirement) -> Room:
         if need.whole:
             tasks = need.static_tasks[open_]
         else:
-            free = made.compiler.seen_by(need, made.profile.least_free(index, index + 1, open_))
+            free = made.compiler.seen_by(need, made.profile.least_free(index, index + 1, open_), open_)
             tasks = made.compiler.tasks_on(need, free, open_)
             short += _short_of(made, need, free, tasks == 0)
     names = list(made.snapshot.licenses)
@@ -198,7 +198,7 @@ def _suitable(made: Forecast, need: Requirement) -> tuple[list[tuple[str, int]],
     bound = made.reserved.bound(need.reservation)
     if bound is not None:
         asked.append(("reservation", True, bound))
-    seen = made.compiler.seen_by(need, capacity)
+    seen = made.compiler.seen_by(need, capacity, np.arange(capacity.shape[1]))
     asked += [(name, True, enough) for name, enough in _enough(made, need, seen)]
     asked += [("layout", True, need.static_tasks > 0), ("available", True, table.available)]
     for name, matters, mask in asked:

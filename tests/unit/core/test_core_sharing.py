@@ -7,8 +7,10 @@ from dataclasses import replace
 import pytest
 from core_story import ALICE, BOB, Cluster, small_site
 
-from slurmk.model.node import Partition
+from slurmk.core.events import Planned
+from slurmk.model.node import GresCapacity, Partition
 from slurmk.model.site import Site, Switch
+from slurmk.planner.plan import plan
 
 
 def site_with(**changes: object) -> Site:
@@ -147,3 +149,24 @@ def test_the_least_loaded_node_first() -> None:
     jobs = [cluster.submit(BOB, partition="cpu", tasks=1) for _ in range(4)]
     cluster.plan()
     assert sorted(share(cluster, job)[0] for job in jobs) == ["n5", "n6", "n7", "n8"]
+
+
+def test_gpus_are_given_whole_or_in_shards() -> None:
+    shards = (GresCapacity("gpu", "a100", 4), GresCapacity("shard", "", 16))
+    site = small_site(gres_types=("gpu", "shard"))
+    cluster = Cluster(replace(site, nodes=tuple(replace(node, gres=shards if node.gres else ()) for node in site.nodes)))
+    first = cluster.submit(BOB, partition="gpu", tasks=1, tres_per_node="gres/shard:3", required_nodes="n1")
+    second = cluster.submit(BOB, partition="gpu", tasks=1, tres_per_node="gres/gpu:4", required_nodes="n1")
+    third = cluster.submit(BOB, partition="gpu", tasks=1, tres_per_node="gres/gpu:3", required_nodes="n1")
+    whole = cluster.submit(BOB, partition="gpu", tasks=1, shared="none", required_nodes="n2")
+    stale = plan(cluster.machine.snapshot(cluster.now))
+    cluster.plan()
+    assert sorted(cluster.launched()) == [first, third, whole]
+    assert cluster.job(second).pending
+    more = cluster.submit(BOB, partition="gpu", tasks=1, tres_per_node="gres/shard:1", required_nodes="n1")
+    cluster.plan()
+    assert cluster.launched() == [more], "of the GPU that is shared already"
+    again = next(start for start in stale.starts if start.job_id == third)
+    taken = replace(again, job_id=second)
+    cluster.tell(Planned(cluster.now, replace(stale, starts=(taken,))))
+    assert cluster.launched() == [], "a plan of the past does not give what is gone"
