@@ -355,6 +355,8 @@ class Daemon:
 
     def _drop_strays(self) -> None:
         """Jobs of a table that was being put in place, or taken away, when an earlier controller ended are in none."""
+        if self.crontab_keeper.lost:
+            return
         kept = self.crontabs.job_ids()
         strays = tuple(job.job_id for job in self.machine.jobs.values() if recurs(job) and job.job_id not in kept)
         if strays:

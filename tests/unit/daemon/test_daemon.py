@@ -18,6 +18,7 @@ from accounting.store import Store, StoreError
 from bridge.launcher import JobFiles, Report
 from grammar.errors import GrammarError
 from slurmk.client import slurmk
+from slurmk.core.crontabs import Entry, Table
 from slurmk.core.effects import Accepted, Refused
 from slurmk.core.errors import Errno
 from slurmk.core.events import (
@@ -193,6 +194,24 @@ def test_partitions_are_open_to_groups_by_all_groups_of_a_user(tmp_path: Path) -
                 [answer] = await daemon.apply(event, [files(b"#!/bin/sh\n")])
                 assert isinstance(answer, Accepted) is accepted_
                 assert isinstance(await daemon.plan_for(event), Refused) is not accepted_
+
+    run(story)
+
+
+def test_jobs_at_set_times_that_no_table_has_end_at_the_next_start(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with up(tmp_path / "d") as (daemon, _):
+            (tmp_path / "d" / "state").mkdir(exist_ok=True)
+            when = int(daemon.now()) + 9000
+            ids = [await accepted(daemon, submission(daemon, crontab="0 0 * * *", begin_time=when)) for _ in range(2)]
+            daemon.crontabs.tables[0] = Table("@daily true\n", (Entry(ids[0], 0, 0),))
+            daemon.save_crontabs()
+        async with up(tmp_path / "d") as (daemon, _):
+            await until(lambda: daemon.machine.jobs[ids[1]].state is JobState.CANCELLED)
+            assert daemon.machine.jobs[ids[0]].state is JobState.PENDING
+            (tmp_path / "d" / "state" / "crontabs.json").write_text("[")
+        async with up(tmp_path / "d") as (daemon, _):
+            assert daemon.machine.jobs[ids[0]].state is JobState.PENDING
 
     run(story)
 
