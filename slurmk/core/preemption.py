@@ -45,7 +45,8 @@ def rules(state: State, directory: Directory) -> Preemption | None:
         exempt = job.start_time + _exempt_seconds(state, directory, job)
         victims[job_id] = Victim(partition.priority_tier, job.qos, job.priority, job.start_time, exempt, mode == "SUSPEND")
     preempts = {name: frozenset(each.preempts) for name, each in directory.preemption.items()} if kind == BY_QOS else {}
-    return Preemption(kind == BY_PARTITION, victims, preempts, frozenset(state.gave_way.values()))
+    youngest_first = "preempt_youngest_first" in state.site.scheduler_parameters
+    return Preemption(kind == BY_PARTITION, victims, preempts, frozenset(state.gave_way.values()), youngest_first)
 
 
 def mode_of(state: State, directory: Directory, job: Job) -> str:

@@ -67,8 +67,14 @@ def candidates(forecast: Forecast, row: PendingRow, need: Requirement) -> list[R
         helps = (running.licenses and need.wants_licenses) or any(node >= 0 and need.eligible[node] for node in nodes)
         if lower and helps and not (victim.suspends and need.whole):
             found.append((victim, running))
-    found.sort(key=lambda pair: (pair[0].tier, pair[0].priority, -pair[0].start_time, pair[1].job_id))
-    return [running for _, running in found[:MOST_VICTIMS]]
+
+    def cheapness(pair: tuple[Victim, RunningRow]) -> tuple[int, ...]:
+        victim, running = pair
+        if rules.youngest_first:
+            return -victim.start_time, victim.tier, victim.priority, running.job_id
+        return victim.tier, victim.priority, -victim.start_time, running.job_id
+
+    return [running for _, running in sorted(found, key=cheapness)[:MOST_VICTIMS]]
 
 
 def _choose(

@@ -179,13 +179,15 @@ class Victim:
 class Preemption:
     """Who may preempt whom: jobs in partitions of a lower tier, or of QOS that the job's QOS (``preempts``) names.
 
-    ``served`` are waiting jobs that others give way to already.
+    ``served`` are waiting jobs that others give way to already. With ``youngest_first`` those that began last give way first,
+    whatever their priorities are.
     """
 
     by_partition: bool
     victims: Mapping[int, Victim]
     preempts: Mapping[str, frozenset[str]] = field(default_factory=dict)
     served: frozenset[int] = frozenset()
+    youngest_first: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from core_story import ALICE, BOB, Cluster, small_site
+from core_story import ALICE, BOB, ROOT, Cluster, small_site
 
 from slurmk.core.effects import Signal, Terminate, UpdateLimit
 from slurmk.core.priority import Directory, QosPreemption
@@ -52,6 +52,19 @@ def test_a_higher_tier_takes_as_little_as_will_do() -> None:
     cluster.released(victim.job_id)
     cluster.plan()
     assert cluster.launched() == [urgent]
+
+
+@pytest.mark.parametrize("parameters", [{}, {"preempt_youngest_first": ""}])
+def test_the_cheapest_gives_way_or_the_youngest(parameters: dict[str, str]) -> None:
+    cluster = Cluster(tiers(scheduler_parameters=parameters))
+    jobs = fill(cluster, 3)
+    cluster.now += 100
+    late = cluster.submit(ROOT, tasks=16, partition="low", priority=cluster.job(jobs[0]).priority + 10)
+    cluster.plan()
+    assert cluster.launched() == [late]
+    cluster.submit(ALICE, tasks=16, partition="high")
+    cluster.plan()
+    assert cluster.terminated() == [late if parameters else jobs[-1]]
 
 
 def test_two_give_way_when_one_is_not_enough() -> None:
