@@ -101,7 +101,7 @@ NONSENSE: list[dict[str, Any]] = [
     {"event": "step_started", "step": {**STEP, "start_time": float("inf")}},
     {"event": "step_started", "step": {**STEP, "cpus_per_task": {"a": 1}}},
     {"event": "step_ended", "step": {**STEP, "usage": {"user_cpu": "x"}}},
-    {"event": "step_ended", "step": {**STEP, "usage": {"user_cpu": None}}},
+    {"event": "step_ended", "step": {**STEP, "usage": {"user_cpu": [1]}}},
     {"event": "batch_ended", "exit_code": float("nan")},
 ]
 
