@@ -17,6 +17,8 @@ from typing import Any
 import pytest
 from private_lab import Controller, Lab, Manifest, Proxy, started_lab, until
 
+pytestmark = pytest.mark.timeout(300)
+
 STARTS = 1000
 """Jobs of the burst."""
 
@@ -167,7 +169,7 @@ def test_the_api_server_is_killed(lab: Lab, proxy: Proxy, begin: Begin) -> None:
     nothing_is_left(lab, controller)
 
 
-@pytest.mark.timeout(240 + OUTAGE)
+@pytest.mark.timeout(300 + OUTAGE)
 def test_the_api_server_is_away_for_long(lab: Lab, proxy: Proxy, begin: Begin) -> None:
     """For longer than the Lease lasts and any pause is; SLURMK_OUTAGE says for how long else."""
     controller = begin(admissionTimeout=300)
