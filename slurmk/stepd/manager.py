@@ -345,11 +345,15 @@ class StepManager:
 
     async def _write_everywhere(self, question: Message) -> List[Any]:
         """[node, text, errno] of every node that could not write. Pretended nodes have one file system among them."""
-        answers = {self.node.name: questions.answer(self.node, question)}
-        if question.get("by_node") or not self.job.get("place"):
-            others = [share["node"] for share in self.job["nodes"] if share["node"] != self.node.name]
-            found = await asyncio.gather(*(self._write_on(name, question) for name in others))
-            answers.update(zip(others, found))
+        chosen = [share["node"] for share in self.job["nodes"] if share["node"] in question.get("nodes", (share["node"],))]
+        if not chosen:
+            raise ValueError("no node of the job is named")
+        if self.job.get("place") and not question.get("by_node"):
+            chosen = [self.node.name]
+        found = await asyncio.gather(*(self._write_on(name, question) for name in chosen if name != self.node.name))
+        answers = dict(zip([name for name in chosen if name != self.node.name], found))
+        if self.node.name in chosen:
+            answers[self.node.name] = questions.answer(self.node, question)
         return [[node, each["error"], each.get("errno") or 5] for node, each in answers.items() if each.get("error")]
 
     async def _write_on(self, name: str, question: Message) -> Message:

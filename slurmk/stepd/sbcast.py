@@ -70,6 +70,8 @@ def _ask(settings: Mapping[str, Any], connection: socket.socket, question: Dict[
     """Have all nodes do something; 0, or the errno of the first that could not, which is told."""
     question["by_node"] = bool(settings.get("by_node"))
     question["in_folder"] = settings.get("in_folder")
+    if isinstance(settings.get("nodes"), list):
+        question["nodes"] = settings["nodes"]
     connection.sendall(messages.pack(question))
     faults = messages.receive_message(connection)["faults"]
     tell = settings.get("say", say)

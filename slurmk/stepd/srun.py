@@ -16,7 +16,7 @@ import time
 
 from slurmk import wire
 from slurmk.stepd import messages, output, texts
-from slurmk.stepd.processes import Identity, own_variables
+from slurmk.stepd.processes import Identity, own_variables, set_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -474,12 +474,14 @@ class Srun:
         elif number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
             if number == signal.SIGQUIT:
                 say("Quit")
-            say("forcing job termination")
-            self._end()
+            if self.created:
+                say("forcing job termination")
+            self._end(number)
         elif number == signal.SIGWINCH:
             self._resize()
         elif number == signal.SIGCONT:
-            say("got SIGCONT")
+            if self.created:
+                say("got SIGCONT")
             self._send_signal(number)
         else:
             self._send_signal(number)
@@ -496,12 +498,13 @@ class Srun:
             say("sending Ctrl-C to %s" % self.name)
             say("forcing job termination")
             self.interested = False
-        self._end()
+        self._end(signal.SIGINT)
 
-    def _end(self) -> None:
+    def _end(self, number: int) -> None:
         """The user wants it to be over."""
         if not self.created:
-            self.failed = 128 + signal.SIGTERM if self.failed == 0 else self.failed
+            say("Cancelled pending job step with signal %d" % number)
+            self._refused("Job/step already completing or completed")
             self._hang_up()
             return
         self._say_aborted()
@@ -590,7 +593,9 @@ class Srun:
         sent = self.request["bcast"]
         folder = sent.get("folder")
         name = sent.get("path") or programs.bcast_name(folder, self.created["job"], self.created["step"])
-        settings = dict(sent, destination=name, force=True, by_node=folder is not None, say=say)
+        settings = dict(
+            sent, destination=name, force=True, by_node=folder is not None, say=say, nodes=list(self.created["nodes"])
+        )
         try:
             connection = messages.dial(self.address, "srun", {"kind": "broadcast"}, self.secret)
             code = sbcast.send_all(settings, connection)
@@ -715,6 +720,7 @@ def requested(environment: Mapping[str, str]) -> Message:
 
 def main(arguments: List[str]) -> int:
     """Run the step that the environment describes."""
+    set_name("srun")
     try:
         request = requested(os.environ)
         check_program(request)

@@ -42,6 +42,17 @@ def test_without_a_terminal_there_is_none_to_give(cluster: Cluster) -> None:
     )
 
 
+def test_terminals_that_cannot_be_given(cluster: Cluster) -> None:
+    together = "srun: error: --error/--input/--output are incompatible with --pty\n"
+    for options, code, errors in (
+        ("--pty -o x", 1, together),
+        ("--pty -i none", 1, together),
+        ("--pty=x", 1, "srun: fatal: --pty=x must be numeric file descriptor\n"),
+    ):
+        done = cluster.run(f"srun {options} true")
+        assert (done.returncode, done.stderr) == (code, errors), options
+
+
 def test_two_interrupts_within_a_second_end_the_step(cluster: Cluster) -> None:
     shell = Terminal("srun bash -c 'echo ready; exec sleep 300'; echo code $?", cluster.environment, cluster.work)
     shell.wait_for("ready\n")

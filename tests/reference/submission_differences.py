@@ -48,8 +48,6 @@ def reason_of(case: SubmissionCase) -> str | None:
         return _EMPTY_ARRAY
     if case.script and (match := next((mark for mark in IN_SCRIPTS if mark in case.script), None)):
         return IN_SCRIPTS[match]
-    if case.run == "srun -Z":
-        return "steps outside of jobs are refused"
     if case.run == "salloc --get-user-env":
         return _OLD_FORM
     if case.command != "sbatch" and "--prefer=" in case.run and case.job:
