@@ -51,10 +51,16 @@ def cases_of(module: str) -> list[list[Case]]:
 def groups() -> Iterator[Group]:
     """Every recorded group, without the cases of users whom this machine does not have."""
     for module, recorded in load()["answers"].items():
-        for group in cases_of(module):
-            known = tuple(case for case in group if case.name in recorded and (case.user is None or has_user(case.user)))
+        for situation, group in enumerate(cases_of(module)):
+            named = [(key(situation, case), case) for case in group if case.user is None or has_user(case.user)]
+            known = [(name, case) for name, case in named if name in recorded]
             if known:
-                yield Group(module, known, tuple(recorded[case.name] for case in known))
+                yield Group(module, tuple(case for _, case in known), tuple(recorded[name] for name, _ in known))
+
+
+def key(situation: int, case: Case) -> str:
+    """What a case's answer is kept by: the same command may be asked in several situations of its module."""
+    return f"{situation}: {case.name}"
 
 
 def has_user(name: str) -> bool:
@@ -68,7 +74,7 @@ def has_user(name: str) -> bool:
 def record(side: Side, module: str) -> dict[str, str]:
     """The answers of a side to a module's cases that are the same twice."""
     found: dict[str, str] = {}
-    for group in cases_of(module):
+    for situation, group in enumerate(cases_of(module)):
         told = []
         seconds = 0.0
         for _ in range(2):
@@ -88,7 +94,9 @@ def record(side: Side, module: str) -> dict[str, str]:
         if seconds > LONGEST * len(group):
             print(f"{module}: {len(group)} cases left out, they take {seconds:.0f} s", flush=True)
             continue
-        found |= {case.name: _moved(side, one) for case, one, other in zip(group, *told, strict=True) if one == other}
+        found |= {
+            key(situation, case): _moved(side, one) for case, one, other in zip(group, *told, strict=True) if one == other
+        }
         print(
             f"{module}: {len(group)} cases, {sum(one == other for one, other in zip(*told, strict=True))} recorded", flush=True
         )
