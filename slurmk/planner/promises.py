@@ -1,9 +1,9 @@
 """The default policy on a whole cluster: no start later than promised, and within that the best order (see ``policy``).
 
-Each record is promised a start when it comes: its earliest one beside everything planned, or a little later. From then on every
-plan keeps the promises. A plan is first attempted by preference: those that go by their arrival have their start kept free,
-others start now if they fit, the rest is booked in the order of promises. Where that makes somebody late, the attempt is made
-anew with that one first. If no attempt succeeds, everybody keeps the start of the last plan, which is never late, and
+Each record is promised a start when it comes: its earliest one beside everything planned, or to wait no longer than the longest
+wait was. From then on every plan keeps the promises. A plan is first attempted by preference: the oldest has its start kept
+free, others start now if they fit, the rest is booked in the order of promises. Where that makes somebody late, the attempt is
+made anew with that one first. If no attempt succeeds, everybody keeps the start of the last plan, which is never late, and
 what fits beside that starts now.
 """
 
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from slurmk.model.states import Reason
 from slurmk.planner.forecast import Forecast, always
-from slurmk.planner.policy import ATTEMPTS, KEPT_FREE, comes_first, promise, slowdown
+from slurmk.planner.policy import ATTEMPTS, KEPT_FREE, age, comes_first, promise, slowdown
 from slurmk.planner.profile import FOREVER
 from slurmk.planner.reaction import offer
 from slurmk.planner.snapshot import PendingRow, Snapshot
@@ -30,7 +30,7 @@ class Queue:
     arrived: Sequence[PendingRow]
     preferred: Sequence[PendingRow]  # of those that may start now
     promised: Sequence[PendingRow]
-    early: frozenset[int]  # which go by their arrival
+    early: frozenset[int]  # which go by their age
 
 
 def forecast_by_promises(snapshot: Snapshot, rows: Sequence[PendingRow], wanted: Callable[[], bool] = always) -> Forecast:
@@ -76,18 +76,19 @@ def _anything_may_start(empty: Forecast, rows: Sequence[PendingRow]) -> bool:
 
 
 def _keep_all(kept: Forecast, rows: Sequence[PendingRow]) -> None:
-    """Book those that were planned before where they were, then the new ones behind them."""
+    """Book those that were planned before where they were, then those that were promised a start (by a controller before this
+    one), then the new ones behind them."""
     planned = [row for row in rows if row.planned is not None and not row.component_of and row.held_reason is Reason.NONE]
     for row in sorted(planned, key=lambda row: row.planned or 0):
         kept.keep(row, row.planned or 0)
-    for row in rows:
+    for row in sorted(rows, key=lambda row: FOREVER if row.promised is None else row.promised):
         if row.job_id not in kept.rows:
             kept.decide(row)
 
 
 def _promise(kept: Forecast, rows: Sequence[PendingRow]) -> None:
     """Promise a start to those that have none yet."""
-    longest = _longest(kept.snapshot, rows)
+    longest = max(_longest(kept.snapshot, rows), _foreseen(kept, rows))
     for row in rows:
         bookings = kept.promised.get(row.job_id)
         if row.promised is not None:
@@ -105,16 +106,29 @@ def _longest(snapshot: Snapshot, rows: Sequence[PendingRow]) -> int:
     return max(snapshot.longest_wait, max(present, default=0))
 
 
-def _ordered(snapshot: Snapshot, rows: Sequence[PendingRow], promises: dict[int, int]) -> Queue:
-    now = snapshot.time
-    cpus = int(snapshot.nodes.cpus.mean()) if len(snapshot.nodes.cpus) else 1
-    longest = _longest(snapshot, rows)
-    ready = [row for row in rows if row.held_reason is Reason.NONE and row.eligible_time <= now and not row.component_of]
-    waits = {row.job_id: wait(row, now) for row in ready}
-    early = frozenset(row.job_id for place, row in enumerate(ready) if comes_first(place, waits[row.job_id], longest))
+def _foreseen(kept: Forecast, rows: Sequence[PendingRow]) -> int:
+    """The longest wait that the plan foresees."""
+    booked = ((row, kept.promised.get(row.job_id)) for row in rows)
+    return max((wait(row, bookings[0].start) for row, bookings in booked if bookings), default=0)
 
-    def preference(row: PendingRow) -> float:
-        return -FOREVER if row.job_id in early else -slowdown(waits[row.job_id], row.time_limit, _size(row, cpus))
+
+def _ordered(snapshot: Snapshot, rows: Sequence[PendingRow], promises: dict[int, int]) -> Queue:
+    now, longest = snapshot.time, _longest(snapshot, rows)
+    ready = [row for row in rows if row.held_reason is Reason.NONE and row.eligible_time <= now and not row.component_of]
+    machines = {partition.name: max(1, int(snapshot.nodes.cpus[partition.nodes].sum())) for partition in snapshot.partitions}
+    cpus = int(snapshot.nodes.cpus.mean()) if len(snapshot.nodes.cpus) else 1
+    sizes = {row.job_id: _size(row, cpus) for row in ready}
+    ages: dict[int, float] = {}
+    for row in ready:
+        machine = max((machines.get(name, 1) for name in row.partitions), default=1)
+        ages[row.job_id] = age(wait(row, now), min(sizes[row.job_id], machine), machine)
+    oldest = max(ages.values(), default=0.0)
+    early = frozenset(job_id for job_id, own in ages.items() if comes_first(own, oldest, longest))
+
+    def preference(row: PendingRow) -> tuple[bool, float]:
+        if row.job_id in early:
+            return False, -ages[row.job_id]
+        return True, -slowdown(wait(row, now), row.time_limit, sizes[row.job_id])
 
     return Queue(
         arrived=rows,

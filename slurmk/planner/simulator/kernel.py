@@ -138,7 +138,7 @@ class Replay(NamedTuple):
     counts: IntArray
 
 
-WAITING, ACTIVE, ARRIVED, FREE, RUNNING, BOOKED, LONGEST, TOLD = range(8)
+WAITING, ACTIVE, ARRIVED, FREE, RUNNING, BOOKED, LONGEST, TOLD, PROCS = range(9)
 
 
 def begin(jobs: Jobs, procs: int, watched: int) -> Replay:
@@ -155,11 +155,11 @@ def begin(jobs: Jobs, procs: int, watched: int) -> Replay:
         Level(np.full(room, FOREVER, np.int64), np.zeros(room, np.int64)),
         Level(np.full(room, FOREVER, np.int64), np.zeros(room, np.int64)),
         np.zeros((2 * total if watched >= 0 else 0, 3), np.int64),
-        np.zeros(8, np.int64),
+        np.zeros(9, np.int64),
     )
     for level in (replay.running, replay.booked):
         level.times[0], level.free[0] = 0, procs
-    replay.counts[FREE] = procs
+    replay.counts[FREE] = replay.counts[PROCS] = procs
     replay.counts[RUNNING] = replay.counts[BOOKED] = 1
     return replay
 
@@ -355,8 +355,13 @@ def replay_conservative(replay: Replay, watched: int) -> None:
 # ---------------------------------------------------------------------------------------------- the default policy
 
 slowdown = compiled(policy.slowdown)
+age = compiled(policy.age)
 comes_first = compiled(policy.comes_first)
 promise = compiled(policy.promise)
+
+
+OLD = 1e9
+"""Added to the ages of jobs that go by them, so that they are greater than all slowdowns."""
 
 
 class Attempt(NamedTuple):
@@ -389,18 +394,21 @@ def begin_attempts(jobs: Jobs) -> Attempt:
 @compiled
 def order(replay: Replay, attempt: Attempt, now: int) -> None:
     """Lay down who comes before whom."""
-    jobs = replay.jobs
+    jobs, keys = replay.jobs, attempt.keys
     queue = replay.queue[: replay.counts[WAITING]]
-    longest = replay.counts[LONGEST]
+    oldest = 0.0
     for position in range(len(queue)):
         job = queue[position]
-        wait = now - jobs.submit[job]
-        attempt.early[job] = comes_first(position, wait, longest)
+        keys[position] = age(now - jobs.submit[job], jobs.size[job], replay.counts[PROCS])
+        oldest = max(oldest, keys[position])
+    for position in range(len(queue)):
+        job = queue[position]
         attempt.first[job] = False
+        attempt.early[job] = comes_first(keys[position], oldest, replay.counts[LONGEST])
         if attempt.early[job]:
-            attempt.keys[position] = -1e18
+            keys[position] = -OLD - keys[position]
         else:
-            attempt.keys[position] = -slowdown(wait, jobs.limit[job], jobs.size[job])
+            keys[position] = -slowdown(now - jobs.submit[job], jobs.limit[job], jobs.size[job])
     put_in_order(queue, attempt.keys, attempt.preferred)
     for position in range(len(queue)):
         attempt.keys[position] = replay.promised[queue[position]]
@@ -481,11 +489,15 @@ def replay_default(replay: Replay, attempt: Attempt, watched: int) -> None:
         if counts[WAITING] == 0:
             continue
         counts[LONGEST] = max(counts[LONGEST], now - jobs.submit[replay.queue[0]])
+        longest = counts[LONGEST]
+        if before < counts[WAITING]:
+            for position in range(counts[WAITING]):
+                longest = max(longest, replay.planned[replay.queue[position]] - jobs.submit[replay.queue[position]])
         for position in range(before, counts[WAITING]):
             job = replay.queue[position]
             replay.promised[job] = replay.planned[job]
             if replay.planned[job] > now:
-                replay.promised[job] = promise(replay.planned[job], now, counts[LONGEST])
+                replay.promised[job] = promise(replay.planned[job], now, longest)
         if some_may_start(replay):
             order(replay, attempt, now)
             if not plan_anew(replay, attempt, now):

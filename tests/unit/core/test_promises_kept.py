@@ -40,7 +40,8 @@ def test_promises_outlast_the_controller() -> None:
     for job_id in waiting:
         outlook = machine.outlooks[job_id]
         assert outlook.promised == promised[job_id]
-        assert outlook.start_time is not None and outlook.start_time <= (promised[job_id] or 0)
+        assert outlook.start_time is not None
+        assert outlook.start_time <= (promised[job_id] or 0)
 
 
 def test_nothing_is_saved_that_nobody_promised() -> None:
