@@ -555,6 +555,7 @@ def demand_of(request: JobRequest, partition: Partition, site: Site, *, user_id:
         prefer=request.prefer or "",
         required_nodes=required,
         excluded_nodes=excluded,
+        node_counts=_node_counts(request, len(site.nodes)),
         contiguous=request.contiguous,
         spread=request.spread_job,
         packs=_packs(request, site),
@@ -592,6 +593,22 @@ def _node_range(request: JobRequest) -> tuple[int, int]:
     if request.tasks and request.tasks_per_node:
         minimum = max(minimum, -(-request.tasks // request.tasks_per_node))
     return minimum, UNLIMITED_NODES
+
+
+_COUNTS = re.compile(r"(\d+)(?:-(\d+)(?::(\d+))?)?")
+
+
+def _node_counts(request: JobRequest, most: int) -> tuple[int, ...]:
+    """The numbers of nodes that ``--nodes`` lists (``1,3``, ``2-8:2``), up to ``most``; none for a number or a plain range."""
+    text = request.nodes or ""
+    if "," not in text and ":" not in text:
+        return ()
+    found: set[int] = set()
+    for match in map(_COUNTS.fullmatch, text.split(",")):
+        if match is not None:
+            first, last, step = (int(part) if part else None for part in match.groups())
+            found.update(range(first or 0, min(last or first or 0, most) + 1, step or 1))
+    return tuple(sorted(found)) or (most + 1,)
 
 
 def _most_from_tasks(request: JobRequest) -> bool:

@@ -8,6 +8,7 @@ Tasks fill the nodes one after another, but every node gets one; whole nodes get
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -141,7 +142,7 @@ class Placer:
                     and not need.partition.least_loaded
                     and not (need.untouched or need.takes_one or need.node_gres or need.task_gres or need.job_gres)
                     and not (need.cpus_by_gres or need.memory_by_gres or need.choice.groups or len(need.required))
-                    and not need.cpu_rows
+                    and not (need.cpu_rows or demand.node_counts)
                     and not (need.minimum_cpus_per_node or demand.minimum_cpus or demand.contiguous)
                     and not (demand.overcommit or demand.spread or demand.tasks_per_core or demand.tasks_per_socket)
                     and not demand.threads_per_core
@@ -324,22 +325,21 @@ class Placer:
         if len(order) < least:
             return None
         wanted = max(min(self._wanted(need, len(nodes)), len(order)), least)
-        ordered = tasks[order]
-        sums = np.cumsum(ordered)
-        if sums[wanted - 1] < need.tasks:
-            wanted = int(sums.searchsorted(need.tasks)) + 1
-        if wanted > min(len(order), need.maximum_nodes):
+        most = min(len(order), need.maximum_nodes)
+        fewest = max(least, int(np.cumsum(tasks[order]).searchsorted(need.tasks)) + 1)
+        if fewest > most:
             return None
         if need.demand.minimum_cpus or need.job_gres:
             held = self.capacity[:, nodes[order]] if free is None else free[:, order]
             for rows, amount in need.job_gres:
                 gres = np.cumsum(self.compiler.job_gres_on(need, rows, held))
-                wanted = max(wanted, int(gres.searchsorted(amount)) + 1)
+                fewest = max(fewest, int(gres.searchsorted(amount)) + 1)
             cpus = np.cumsum(held[CPUS], dtype=np.int64)
-            wanted = max(wanted, int(cpus.searchsorted(need.demand.minimum_cpus)) + 1)
-            if wanted > min(len(order), need.maximum_nodes):
-                return None
-        return order[:wanted]
+            fewest = max(fewest, int(cpus.searchsorted(need.demand.minimum_cpus)) + 1)
+        wanted = max(wanted, fewest)
+        if need.demand.node_counts:
+            wanted = _listed(need.demand.node_counts, fewest, wanted, most)
+        return order[:wanted] if wanted <= most else None
 
     # ------------------------------------------------------------------------------------------ how much of each
 
@@ -413,6 +413,13 @@ class Placer:
             more = _fill(amount - int(given.sum()), (have - given)[largest])
             given[largest] += more
             _give(rows, given, free, amounts)
+
+
+def _listed(counts: Sequence[int], fewest: int, wanted: int, most: int) -> int:
+    """Of the counts from ``fewest`` to ``most`` the largest that is not more than ``wanted``, else the smallest; more than
+    ``most`` when there is none."""
+    able = [count for count in counts if fewest <= count <= most]
+    return max((count for count in able if count <= wanted), default=min(able, default=most + 1))
 
 
 def _fill(wanted: int, room: IntArray) -> IntArray:

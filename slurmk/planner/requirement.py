@@ -487,6 +487,7 @@ class Compiler:
             demand.spread_segments,
             demand.spread,
             demand.use_minimum_nodes,
+            demand.node_counts,
             demand.required_nodes,
             tuple((mask.tobytes(), count) for mask, count in requirement.choice.groups),
         )

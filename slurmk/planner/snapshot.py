@@ -105,6 +105,7 @@ class Demand:
     prefer: str = ""  # text of --prefer
     required_nodes: tuple[str, ...] = ()
     excluded_nodes: tuple[str, ...] = ()
+    node_counts: tuple[int, ...] = ()  # the only numbers of nodes that will do (--nodes=1,3,5); empty: all of the range
     contiguous: bool = False
     spread: bool = False
     packs: bool = False  # tasks fill whole nodes one after another in place of being spread evenly over them

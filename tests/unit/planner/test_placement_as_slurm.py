@@ -403,3 +403,22 @@ def test_what_comes_with_each_gpu(request_: dict[str, Any], site: str, partition
     wanted = job(partition="gpu", **{"minimum_nodes": 1, "maximum_nodes": 1, **request_})
     [start] = plan(snapshot(wanted, site=replace(SITE, parameters={"JobDefaults": site}), gpu=gpu)).starts
     assert (start.allocation.cpus, start.allocation.memory) == (cpus, memory)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "fewest", "most", "tasks", "used", "given"),
+    [
+        ("1,3", 1, 3, 3, 0, 3),
+        ("1,3", 1, 3, 3, 2, 1),  # two nodes are free, but two will not do
+        ("2-4:2", 2, 4, 8, 0, 4),
+        ("2-4:2", 2, 4, 8, 1, 2),
+        ("1,2,4", 1, 4, 2, 0, 2),
+        ("1-4", 1, 4, 3, 1, 3),
+        ("3,4", 3, 4, 4, 2, 0),
+    ],
+)
+def test_listed_numbers_of_nodes(nodes: str, fewest: int, most: int, tasks: int, used: int, given: int) -> None:
+    running = [busy(90 + number, {f"n{5 + number}": 16}, whole=True) for number in range(used)]
+    wanted = job(partition="cpu", nodes=nodes, minimum_nodes=fewest, maximum_nodes=most, tasks=tasks)
+    made = plan(snapshot(wanted, running=tuple(running)))
+    assert sum(len(start.allocation.nodes) for start in made.starts) == given
