@@ -427,8 +427,8 @@ class JobText:
         return EXCLUSIVE.get(job.request.shared or "", "NO")
 
     def dependency(self, job: Job) -> str | None:
-        """What it still waits for, each with how it stands."""
-        if not job.request.dependency or job.state is not JobState.PENDING:
+        """What it still waits for, or waited for when it was ended, each with how it stands."""
+        if not job.request.dependency:
             return None
         return self.machine.dependency_text(job) or None
 

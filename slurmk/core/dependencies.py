@@ -147,7 +147,8 @@ def _kill_when_invalid(state: State, job: Job) -> bool:
     said = job.request.kill_on_invalid_dependency
     if said is not None:
         return said
-    return "kill_invalid_depend" in state.site.scheduler_parameters
+    stated = state.site.parameters.get("DependencyParameters", "").lower()
+    return "kill_invalid_depend" in state.site.scheduler_parameters or "kill_invalid_depend" in stated.split(",")
 
 
 def _release_corresponding(turn: Turn, record: Job, wanted: Dependencies) -> None:

@@ -191,7 +191,8 @@ def _back_in_queue(turn: Turn, job: Job) -> Job:
     if job.flags & JobFlag.LAUNCH_FAILED:
         return again(turn, job, held=Reason.JOB_LAUNCH_FAILURE, description=LAUNCH_FAILED)
     if job.flags & JobFlag.REQUEUE_HOLD:
-        return again(turn, job, held=Reason.JOB_HELD_USER, description=REQUEUED_HELD)
+        by_exit = job.reason is Reason.JOB_HELD_USER  # RequeueExitHold
+        return again(turn, job, held=Reason.JOB_HELD_USER, description="" if by_exit else REQUEUED_HELD)
     return again(turn, job)
 
 

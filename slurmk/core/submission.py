@@ -109,6 +109,8 @@ def _names_in_order(*texts: str | None) -> str:
 
 def _draft(turn: Turn, caller: Caller, submission: Submission, component: bool) -> _Draft:
     state, request, credentials = turn.state, submission.request, submission.credentials
+    if state.site.disable_root_jobs and credentials.user_id == 0:
+        raise SlurmError(Errno.USER_ID_MISSING)
     if request.tres_per_node or request.tres_per_job or request.tres_per_task or request.tres_per_socket:
         demand_in(state, request, None, credentials.user_id)
     if request.constraints and unknown_features(state, request.constraints):

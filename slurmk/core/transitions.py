@@ -63,11 +63,25 @@ def _running_started(turn: Turn, job: Job, event: JobStarted) -> None:
 def _running_ended(turn: Turn, job: Job, event: BatchEnded) -> None:
     state, reason = _outcome(event)
     gone = frozenset(turn.state.released.get(job.job_id, ()))
+    if state is JobState.FAILED and not event.exit_code & 0x7F and _run_again(turn, job, event.exit_code, gone):
+        return
     description = _signal_text(event.exit_code & 0x7F) if reason is Reason.RAISED_SIGNAL else ""
     end(turn, job, state, reason, description=description, exit_code=event.exit_code, gone=gone)
     if not job.het_job_offset:
         for other in _other_components(turn, job):
             end(turn, other, state, reason, description=description, exit_code=event.exit_code)
+
+
+def _run_again(turn: Turn, job: Job, exit_code: int, gone: frozenset[str]) -> bool:
+    """Whether the script's exit code is one that puts the job back in the queue (RequeueExit, RequeueExitHold)."""
+    site, code = turn.state.site, exit_code >> 8
+    held = code in site.requeue_exit_hold
+    if not (held or code in site.requeue_exit) or not may_requeue(turn, job) or job.het_job_id:
+        return False
+    flags = job.flags | (JobFlag.SPECIAL_EXIT if held else JobFlag.NONE)
+    reason = Reason.JOB_HELD_USER if held else Reason.NONE
+    requeue(turn, replace(job, exit_code=exit_code, flags=flags), reason, held=held, gone=gone)
+    return True
 
 
 def _other_components(turn: Turn, job: Job) -> list[Job]:

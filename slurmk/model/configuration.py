@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
+from grammar.arrays import parse_array
 from grammar.configuration import Configuration, Reader, Record, Setting, read_gres_conf, read_slurm_conf, read_topology_conf
 from grammar.configuration_keys import KEYS, OTHER_KEYS, Value
 from grammar.errors import GrammarError
@@ -212,6 +213,9 @@ def _settled(configuration: Configuration) -> Site:
         first_job_id=_first_job_id(configuration),
         maximum_job_id=_number(configuration, "MaxJobId", 0x03FF0000),
         job_requeue=_number(configuration, "JobRequeue", 1) != 0,
+        requeue_exit=_exit_codes(configuration, "RequeueExit"),
+        requeue_exit_hold=_exit_codes(configuration, "RequeueExitHold"),
+        disable_root_jobs=_yes(configuration, "DisableRootJobs"),
         over_time_limit=_number(configuration, "OverTimeLimit", 0),
         enforce_partition_limits="ALL" if enforce == "YES" else enforce,
         complete_wait=_number(configuration, "CompleteWait", 0),
@@ -236,6 +240,18 @@ def _settled(configuration: Configuration) -> Site:
 def _text(configuration: Configuration, key: str, default: str = "") -> str:
     setting = configuration.get(key)
     return setting.value if setting else default
+
+
+def _exit_codes(configuration: Configuration, key: str) -> frozenset[int]:
+    """``3,5-7``; what is above 255 is no exit code."""
+    setting = configuration.get(key)
+    if setting is None or setting.value.lower() == "(null)":
+        return frozenset()
+    try:
+        tasks = parse_array(setting.value, 256).tasks
+    except GrammarError:
+        raise setting.error(f"{key}={setting.value}: exit codes are numbers and ranges from 0 to 255") from None
+    return frozenset(code for part in tasks for code in part)
 
 
 def _number(configuration: Configuration, key: str, default: int) -> int:

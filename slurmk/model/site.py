@@ -61,6 +61,9 @@ class Site:
     first_job_id: int = 1
     maximum_job_id: int = 0x03FFFFFF
     job_requeue: bool = True
+    requeue_exit: frozenset[int] = frozenset()  # exit codes with which a job goes back to the queue
+    requeue_exit_hold: frozenset[int] = frozenset()  # … and is held there
+    disable_root_jobs: bool = False
     over_time_limit: int = 0  # minutes
     enforce_partition_limits: str = "NO"  # NO, ANY, ALL
     complete_wait: int = 0

@@ -470,3 +470,26 @@ def test_a_step_that_is_cancelled_tells_by_whom(cluster: Cluster) -> None:
     cluster.tell(StepEnded(cluster.now, 0, replace(step, state=JobState.CANCELLED, exit_code=9)))
     saved = [effect.step for effect in cluster.effects if isinstance(effect, SaveStep)]
     assert [each.killed_by for each in saved] == [ALICE.user_id]
+
+
+def test_exit_codes_that_put_a_job_back_in_the_queue() -> None:
+    cluster = Cluster(replace(small_site(), requeue_exit=frozenset({4}), requeue_exit_hold=frozenset({7})))
+    ended = {}
+    for code, requeue_wanted in ((4, None), (7, None), (5, None), (4, False)):
+        job_id = cluster.submit(requeue=requeue_wanted)
+        cluster.plan()
+        cluster.run_to_end(job_id, code << 8)
+        ended[job_id] = cluster.job(job_id)
+    again, held, failed, unwilling = ended.values()
+    assert (again.state, again.restarts, again.reason) == (JobState.PENDING, 1, Reason.BEGIN_TIME)
+    assert (held.state, held.reason, held.priority) == (JobState.PENDING, Reason.JOB_HELD_USER, 0)
+    assert held.flags & JobFlag.SPECIAL_EXIT
+    assert held.state_description == ""
+    assert {failed.state, unwilling.state} == {JobState.FAILED}
+
+
+def test_a_site_without_jobs_of_root() -> None:
+    cluster = Cluster(replace(small_site(), disable_root_jobs=True))
+    cluster.try_submit(ROOT)
+    assert cluster.refusal() is Errno.USER_ID_MISSING
+    cluster.submit(ALICE)

@@ -258,3 +258,12 @@ def test_job_defaults_of_the_site_and_of_partitions() -> None:
     assert site.parameters["JobDefaults"] == "DefCpuPerGPU=3"
     assert "DefCpuPerGPU" not in site.parameters
     assert [partition.job_defaults for partition in site.partitions] == ["", "DefCpuPerGPU=2,DefMemPerGPU=1000"]
+
+
+def test_exit_codes_that_requeue() -> None:
+    site = load("RequeueExit=3-5,9\nRequeueExitHold=7\nDisableRootJobs=YES\n")
+    assert (site.requeue_exit, site.requeue_exit_hold) == ({3, 4, 5, 9}, {7})
+    assert site.disable_root_jobs
+    assert not load("").requeue_exit
+    with pytest.raises(GrammarError, match="RequeueExit=x: exit codes are numbers and ranges from 0 to 255"):
+        load("RequeueExit=x\n")
