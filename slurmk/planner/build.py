@@ -608,7 +608,7 @@ def _node_counts(request: JobRequest, most: int) -> tuple[int, ...]:
         if match is not None:
             first, last, step = (int(part) if part else None for part in match.groups())
             found.update(range(first or 0, min(last or first or 0, most) + 1, step or 1))
-    return tuple(sorted(found)) or (most + 1,)
+    return tuple(sorted(found))
 
 
 def _most_from_tasks(request: JobRequest) -> bool:
