@@ -13,8 +13,8 @@ MESSAGE = "Invalid job array specification"
 _ITEM = re.compile(r"[ \t]*\+?(\d{1,10})(?:-(\d{1,10}))?(?::(\d{1,10}))?\Z", re.ASCII)
 _LIMIT = re.compile(r"%(\d{0,9})[^,]*", re.ASCII)
 
-_LONG_PROGRESSION = 7
-"""A progression of fewer elements than this is written out one by one."""
+_LONG_PROGRESSION, _WIDE_PROGRESSION = 5, 10
+"""A progression of no more elements than this, or over no more numbers than this, is written out one by one."""
 
 
 LARGEST_ARRAY = 4_000_001
@@ -94,7 +94,7 @@ def format_tasks(tasks: Iterable[range]) -> str:
         ranges = _runs(sorted(set().union(*ranges)))
     if len(ranges) == 1 and ranges[0].step > 1:
         only = ranges[0]
-        if len(only) >= _LONG_PROGRESSION:
+        if len(only) > _LONG_PROGRESSION and only[-1] - only[0] > _WIDE_PROGRESSION:
             return f"{only[0]}-{only[-1]}:{only.step}"
         return ",".join(map(str, only))
     return ",".join(_text(item) for item in ranges)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from dataclasses import dataclass
 
 from grammar.errors import GrammarError
 from grammar.numbers import leading_number, whole_number
@@ -28,8 +29,8 @@ def check_cpu_frequency(text: str, allowed: Collection[str] = USUAL_GOVERNORS) -
     frequencies, colon, governor = text.partition(":")
     first, dash, last = frequencies.partition("-")
     if colon:
-        _check_governor(governor.partition(":")[0], allowed, "illegal governor: {} on --cpu-freq")
-        if not dash:
+        _check_governor(governor.partition(":")[0], allowed, "illegal governor: {} on --cpu-freq", text)
+        if not dash and governor.lower() != "userspace":
             raise FrequencyError(f"gov on cpu-frec ({governor}) illegal without max")
     elif dash and first:
         raise FrequencyError(
@@ -41,11 +42,11 @@ def check_cpu_frequency(text: str, allowed: Collection[str] = USUAL_GOVERNORS) -
         _check_frequency(last, allowed, governors=False)
 
 
-def _check_governor(word: str, allowed: Collection[str], unknown: str) -> None:
+def _check_governor(word: str, allowed: Collection[str], unknown: str, typed: str) -> None:
     if word.lower() not in GOVERNORS:
         raise FrequencyError(unknown.format(word))
     if word.lower() not in allowed:
-        raise FrequencyError(f"governor of {word.lower()} is not allowed in slurm.conf")
+        raise FrequencyError(f"governor of {typed} is not allowed in slurm.conf")
 
 
 def _check_frequency(word: str, allowed: Collection[str], *, governors: bool) -> None:
@@ -54,13 +55,34 @@ def _check_frequency(word: str, allowed: Collection[str], *, governors: bool) ->
     if word.lower() in _LEVELS:
         return
     if governors and word.lower() in GOVERNORS:
-        _check_governor(word, allowed, "")
+        _check_governor(word, allowed, "", word)
         return
     number = whole_number(word)
     if number is None:
         raise FrequencyError(f'unrecognized --cpu-freq argument "{word}"')
     if number <= 0:
         raise FrequencyError()
+
+
+@dataclass(frozen=True, slots=True)
+class CpuFrequency:
+    """The words of ``--cpu-freq`` in small letters, None for what is not said; one frequency alone is the most, with the
+    governor that keeps to it."""
+
+    least: str | None = None
+    most: str | None = None
+    governor: str | None = None
+
+
+def cpu_frequency(text: str) -> CpuFrequency:
+    """``low-high:ondemand``, as ``check_cpu_frequency`` let it pass."""
+    speeds, _, governor = text.lower().partition(":")
+    if speeds in GOVERNORS:
+        return CpuFrequency(governor=speeds)
+    first, dash, last = speeds.partition("-")
+    if dash:
+        return CpuFrequency(first or None, last, governor or None)
+    return CpuFrequency(None, first or None, governor or ("userspace" if first else None))
 
 
 _GPU_ITEM = r"(?:(?:memory=)?(?:low|medium|high|highm1|\d+)|verbose)"

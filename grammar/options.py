@@ -44,13 +44,15 @@ HELP, USAGE, VERSION, AUTOCOMPLETE = "help", "usage", "version", "autocomplete"
 
 
 class OptionError(GrammarError):
-    """An option that cannot be taken: the lines that Slurm prints (each as it stands on standard error) and the exit code;
-    ``output`` is for standard output, where an option's value asks for help."""
+    """An option that cannot be taken: the lines that Slurm prints (each as it stands on standard error) and the exit code,
+    for which SLURM_EXIT_ERROR may stand if ``settable``; ``output`` is for standard output, where an option's value asks for
+    help."""
 
-    def __init__(self, *lines: str, code: int = 255, output: str = "") -> None:
+    def __init__(self, *lines: str, code: int = 255, output: str = "", settable: bool = False) -> None:
         super().__init__("\n".join(lines))
         self.lines = lines
         self.code = code
+        self.settable = settable
         self.output = output
 
 
@@ -187,6 +189,11 @@ def _nodes(text: str, reading: Reading) -> tuple[str, int, int]:
     """(text, fewest, most) of ``4``, ``2-4``, ``-4``, and of a list of sizes."""
     if _NODE_LIST.match(text):
         return _node_sizes(text, reading)
+    counts, colon, step = text.partition(",")[0].partition(":")
+    if colon and step and counts and not _NODE_COUNT.match(step):
+        raise reading.error(f'"{step}" is not a valid node count')
+    if colon and step and not _NODE_COUNT.match(counts):
+        raise reading.error(f'"{counts or text}" is not a valid node count')
     first, dash, last = text.partition(",")[0].partition("-")
     fewest = _node_count(first, reading) if first or not dash else 1
     if dash and not last:

@@ -167,7 +167,7 @@ _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
 def _words(text: str, number: int, name: str) -> tuple[tuple[str, ...], str]:
     """The words of a directive, and the separator of components that ends it: quotes of both kinds, a backslash takes the
-    next character as it is, also in quotes, an unquoted ``#`` ends the line, and empty words are none."""
+    next character as it is, also in quotes, an unquoted ``#`` ends the line, and so does an empty word."""
     words: list[str] = []
     if not _SPECIAL.search(text):
         for word in _SPACE.split(text):
@@ -186,8 +186,9 @@ def _words(text: str, number: int, name: str) -> tuple[tuple[str, ...], str]:
         if separator := _SEPARATOR.match(text, position):
             return tuple(words), separator[0]
         word, position = _word(text, position, before, number, name)
-        if word:
-            words.append(word)
+        if not word:
+            break
+        words.append(word)
     return tuple(words), ""
 
 

@@ -416,7 +416,7 @@ class JobText:
             return "YES"
         partition = self.machine.partitions.get(job.partition)
         shares = partition is not None and partition.oversubscribe.partition(":")[0] in ("YES", "FORCE")
-        return "OK" if shares and job.request.shared is None else "NO"
+        return "OK" if shares and job.request.shared in (None, "user", "mcs", "topo") else "NO"
 
     def exclusive(self, job: Job) -> str:
         partition = self.machine.partitions.get(job.partition)

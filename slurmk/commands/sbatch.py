@@ -72,11 +72,11 @@ async def run(call: Call, controller: Controller, output: Output) -> int:
         word = "fatal" if error.fatal else "error"
         before = f"{error.getopt}\n" if error.getopt else ""
         output.error(before + "".join(f"{NAME}: {word}: {line}\n" for line in error.lines))
-        return error.code
+        return exit_error(call.environment) if error.code == 1 and not error.fatal else error.code
     except OptionError as error:
         output.write(error.output)
         output.error("".join(f"{line}\n" for line in error.lines))
-        return error.code
+        return exit_error(call.environment) if error.settable else error.code
 
 
 async def _run(call: Call, controller: Controller, output: Output) -> int:
@@ -93,11 +93,11 @@ async def _run(call: Call, controller: Controller, output: Output) -> int:
     wrap = cast("str | None", first.get("wrap"))
     script = await _script(call, output, wrap, operands)
     directives = await _directives(script, operands, call, first, wrapped=wrap is not None)
-    told = await _layers(call, given, now, directives)
-    lead = told[0]
-    quiet = bool(lead.get("quiet"))
+    quiet = any(one.name == "quiet" for component in given for one in component)
     if directives is not None and directives.warnings and not quiet:
         output.error("".join(f"{NAME}: warning: {line}\n" for line in directives.warnings))
+    told = await _layers(call, given, now, directives)
+    lead = told[0]
     if lead.get("verbose"):
         output.error("".join(f"{line}\n" for options in told for line in verbose_lines(NAME, options)))
     unknown = check_cluster(NAME, lead, controller.machine.site.cluster_name)

@@ -76,6 +76,8 @@ class Options:
         if MEMORY_FIELDS & found.keys() and not self._memory_counts(layer, row.name):
             return
         for name, value in found.items():
+            if value is None and row.name == "hint":
+                continue
             if name in COUNTED:
                 self.values[name] = self.values.get(name, 0) + int(cast(int, value))
             else:
@@ -159,8 +161,8 @@ def read_layers(
                 for translated in (words for directive in script.foreign for words in directive.translated()):
                     _take_directives(command, options, translated, now)
         _take_environment(command, options, environment, now, ignored_variables)
-        if index < len(given):
-            _take_given(command, options, given[index], now, "command line")
+        if given:  # what the command line says of its last component holds for all further ones
+            _take_given(command, options, given[min(index, len(given) - 1)], now, "command line")
         told.append(options)
     return told
 
@@ -214,7 +216,9 @@ def check_values(command: str, given: Iterable[Sequence[Given]], now: float) -> 
 
 
 def verbose_lines(command: str, options: Options) -> list[str]:
-    """What ``-v`` lists: the options that were said."""
+    """What ``-v`` lists: the options that were said. Raises OptionError."""
+    if options.get("quiet"):
+        raise _error(command, "don't specify both --verbose (-v) and --quiet (-Q)")
     rule = f"{command}: -------------------- --------------------"
     lines = [f"{command}: defined options", rule]
     for name in sorted(options.said):
@@ -247,18 +251,27 @@ class Checked:
 
 def request_of(command: str, options: Options, call: Call) -> Checked:
     """The job request of one component, with the rules between options applied. Raises OptionError."""
+    warnings = [f"warning: {line}" for line in options.warnings]
+    try:
+        return _request_of(command, options, call, warnings)
+    except OptionError as error:
+        error.lines = (*(f"{command}: {line}" for line in warnings), *error.lines)
+        raise
+
+
+def _request_of(command: str, options: Options, call: Call, warnings: list[str]) -> Checked:
     _check_exclusions(command, options)
     values = dict(options.values)
     _hint_gives_way(options, values)
-    warnings = [f"warning: {line}" for line in options.warnings]
     warnings += _old_gres(values)
     _hosts(command, values)
     _task_resources(command, options, values)
-    if "extra-node-info" in options.said and values.get("tasks") is None:
+    if values.get("tasks") is None and ("extra-node-info" in options.said or _layout_counts(values)):
         values["tasks"] = _tasks_of_layout(values)
-    warnings += _sizes(command, values)
-    _check_segments(command, values)
     warnings += _specialised_cores(command, values)
+    warnings += _sizes(command, values)
+    _fit_gpus(command, values)
+    _check_segments(command, values)
     _ports(command, values)
     _features(command, values)
     if values.get("resources"):
@@ -287,7 +300,7 @@ def _fatal(command: str, text: str) -> OptionError:
 
 
 def _error(command: str, *lines: str, code: int = 1) -> OptionError:
-    return OptionError(*(f"{command}: error: {line}" for line in lines), code=code)
+    return OptionError(*(f"{command}: error: {line}" for line in lines), code=code, settable=code == 1)
 
 
 def _check_exclusions(command: str, options: Options) -> None:
@@ -299,7 +312,8 @@ def _check_exclusions(command: str, options: Options) -> None:
         else:
             names = "--mem, --mem-per-cpu, and --mem-per-gpu"
         raise _fatal(command, f"{names} are mutually exclusive.")
-    if "exclusive" in said and "oversubscribe" in said:
+    sharing = [said[name][0] for name in ("exclusive", "oversubscribe") if name in said]
+    if len(sharing) > 1 and "environment" not in sharing:
         raise _fatal(command, "--exclusive and --oversubscribe options are mutually exclusive")
     if "gpus-per-node" in said and "gpu" in (said.get("gres", ("", ""))[1] or ""):
         raise _fatal(command, "--gpus-per-node and --gres=gpu are mutually exclusive.")
@@ -312,6 +326,9 @@ def _check_exclusions(command: str, options: Options) -> None:
     sharing = (said.get("gres-flags", ("", ""))[1] or "").lower().split(",")
     if command != "srun" and "allow-task-sharing" in sharing:
         raise _error(command, "--gres-flags=allow-task-sharing is only used with srun.", code=255)
+    per_core, threads = options.get("tasks_per_core"), options.get("threads_per_core")
+    if per_core and threads and "hint" not in said and per_core > threads:
+        raise _error(command, f"--ntasks-per-core ({per_core}) can not be bigger than --threads-per-core ({threads})")
     if "one-task-per-sharing" in sharing:
         message = "In order to use --gres-flags=one-task-per-sharing you must also have"
         raise _error(command, f"{message} SelectTypeParameters=MULTIPLE_SHARING_GRES_PJ in your slurm.conf", code=255)
@@ -440,6 +457,11 @@ def _gpu_count(text: str | None) -> int:
 
 
 def _tasks_from_gpus(command: str, values: dict[str, Any], per_task: int) -> None:
+    """A fixed number of nodes has a task each, unless CPUs were asked for a task. Raises OptionError."""
+    nodes = values.get("minimum_nodes")
+    if nodes and nodes == values.get("maximum_nodes") and values.get("cpus_per_task") is None:
+        values["tasks"] = nodes * (values.get("tasks_per_node") or 1)
+        return
     total = _gpu_count(values.get("tres_per_job"))
     if total and per_task:
         values["tasks"] = max(1, total // per_task)
@@ -465,18 +487,24 @@ OTHER_TRES = frozenset(("cpu", "mem", "node", "billing", "license", "energy", "g
 
 
 def _check_gres(command: str, values: dict[str, Any]) -> None:
-    gpus = any(values.get(name) for name in (*_GPUS_FOR, "tres_per_task"))
     _check_words(command, values)
+    gpus = any(_gpu_count(values.get(name)) for name in _GPUS_FOR) or _gpus_in(values.get("tres_per_task") or "") > 0
     for option, name in (("mem_per_tres", "memory_per_tres"), ("cpus_per_tres", "cpus_per_tres")):
         wanted = values.get(name)
         if wanted and not gpus and not wanted.endswith(":0"):
             raise _error(command, f"Requested {option}={wanted} but did not request any GPU.", _INVALID_GRES)
     if not gpus:
         return
-    typed = {bool(item.type) for name in _GPUS_FOR for item in _gpu_items(values.get(name))}
+    _check_gpu_counts(command, values)
+    typed = {bool(item.type) for name in _GPUS_FOR for item in _gpu_items(values.get(name))} | _gpu_types_of_tasks(values)
     if len(typed) > 1:
         raise _error(command, "Invalid GRES specification (with and without type identification)")
-    _check_gpu_counts(command, values)
+
+
+def _gpu_types_of_tasks(values: Mapping[str, Any]) -> set[bool]:
+    """Whether the GPUs of a task have a type: both where there are both."""
+    names = (name for name, _ in parse_tres_per_task(values.get("tres_per_task") or ""))
+    return {":" in name for name in names if name.startswith("gres/gpu")}
 
 
 def _check_words(command: str, values: Mapping[str, Any]) -> None:
@@ -520,6 +548,15 @@ def _check_gpu_counts(command: str, values: dict[str, Any]) -> None:
         ),
         (job and task and job % task, "Failed to validate job spec, --gpus not multiple of --gpus-per-task"),
         (
+            node and task and node % task,
+            "Failed to validate job spec, --gres=gpu/--gpus-per-node not multiple of --gpus-per-task.",
+        ),
+        (
+            node and task and values.get("tasks_per_node") not in (None, node // task),
+            "Failed to validate job spec. Based on --gres=gpu/--gpus-per-node and --gpus-per-task"
+            " requested number of tasks per node differ from --ntasks-per-node.",
+        ),
+        (
             job and task and tasks and job // task != tasks,
             "Failed to validate job spec. Based on --gpus and --gpus-per-task"
             " number of requested tasks differ from -n/--ntasks.",
@@ -534,6 +571,20 @@ def _check_gpu_counts(command: str, values: dict[str, Any]) -> None:
             raise _error(command, line, _INVALID_GRES)
     if nodes and tasks and tasks < nodes:
         raise _not_submitted(command, "Task count specification invalid")
+
+
+def _fit_gpus(command: str, values: dict[str, Any]) -> None:
+    """GPUs against the numbers of nodes and tasks as they are in the end; a node has as many tasks as its GPUs are enough
+    for. Raises OptionError."""
+    job, node = _gpu_count(values.get("tres_per_job")), _gpu_count(values.get("tres_per_node"))
+    task, tasks = _gpus_in(values.get("tres_per_task") or ""), values.get("tasks")
+    if job and job < (values.get("minimum_nodes") or 1):
+        raise _error(command, "Failed to validate job spec, --gpus < -N", _INVALID_GRES)
+    if not (node and task):
+        return
+    values["tasks_per_node"] = node // task
+    if tasks and not values.get("nodes"):
+        values["maximum_nodes"] = max(-(-tasks // (node // task)), values.get("minimum_nodes") or 1)
 
 
 _ENSURE_ALL = "Failed to ensure --gpus >= --gres=gpu/--gpus-per-node >= --gpus-per-socket"
@@ -562,10 +613,20 @@ def _hint_gives_way(options: Options, values: dict[str, Any]) -> None:
             values.pop(name, None)
 
 
+def _layout_counts(values: Mapping[str, Any]) -> bool:
+    """Sockets, cores and threads on a fixed number of nodes, when nothing else says how many tasks there are."""
+    fixed = values.get("required_nodes") or (values.get("minimum_nodes") or 0) == (values.get("maximum_nodes") or -1)
+    otherwise = values.get("tasks_per_node") or values.get("ntasks_per_tres")
+    return bool(fixed) and not otherwise and any(values.get(name) for name in _LAYOUT)
+
+
+_LAYOUT = ("sockets_per_node", "cores_per_socket", "threads_per_core")
+
+
 def _tasks_of_layout(values: Mapping[str, Any]) -> int:
     """``-B`` alone asks for as many tasks on each node as the sockets, cores and threads that it names."""
     tasks = values.get("minimum_nodes") or len(expand(values.get("required_nodes") or "")) or 1
-    for name in ("sockets_per_node", "cores_per_socket", "threads_per_core"):
+    for name in _LAYOUT:
         tasks *= values.get(name) or 1
     return tasks
 
@@ -583,12 +644,14 @@ def _sizes(command: str, values: dict[str, Any]) -> list[str]:
         least = most = required
         if tasks is not None and tasks > required:
             most = tasks
+        elif tasks is None and (cpus > 1 or values.get("tasks_per_core")):
+            most = None
     elif not said and tasks:
         least, most = 1, tasks
     if tasks is not None and per_node:
         needed = -(-tasks // per_node)
-        if not said and not required:
-            least = most = needed
+        if not said:
+            least, most = required or needed, max(needed, required)
     warnings = []
     if tasks is not None and least is not None and tasks < least:
         warnings.append(f"warning: can't run {tasks} processes on {least} nodes, setting nnodes to {tasks}")
@@ -634,7 +697,7 @@ def _check_lengths(command: str, request: JobRequest) -> None:
 def _not_submitted(command: str, reason: str) -> OptionError:
     """A refusal in the words in which the command reports those of the controller."""
     before = {"sbatch": "Batch job submission failed", "srun": "Unable to allocate resources"}
-    return OptionError(f"{command}: error: {before.get(command, 'Job submit/allocate failed')}: {reason}", code=1)
+    return _error(command, f"{before.get(command, 'Job submit/allocate failed')}: {reason}")
 
 
 def absolute(path: str, directory: str) -> str:
@@ -644,7 +707,9 @@ def absolute(path: str, directory: str) -> str:
 
 def stream_file(path: str, directory: str) -> str:
     """The file of a standard stream as the job keeps it: an absolute pattern; ``none`` is /dev/null."""
-    return "/dev/null" if path.lower() == "none" else absolute(path, directory)
+    if path.lower() == "none":
+        return "/dev/null"
+    return path if path.startswith("/") else f"{directory}/{path}"
 
 
 async def read_node_files(command: str, options: Options, output: Output) -> None:
@@ -838,6 +903,8 @@ GPU_VARIABLES: tuple[tuple[str, str], ...] = (
 def option_variables(request: JobRequest, options: Options) -> dict[str, str]:
     """The SLURM_ variables by which a job's script, and the sruns in it, learn what the job was asked."""
     found = {variable: str(value) for name, variable in OPTION_VARIABLES if (value := getattr(request, name)) is not None}
+    if not {"ntasks-per-node", "tasks-per-node"} & options.said.keys():
+        found.pop("SLURM_NTASKS_PER_NODE", None)
     for name, variable in GPU_VARIABLES:
         if value := getattr(request, name):
             found[variable] = value.replace("gres/gpu:", "")

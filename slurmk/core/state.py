@@ -334,7 +334,7 @@ def holds_nodes(job: Job) -> bool:
 
 
 def _weight(job: Job) -> int:
-    return sum(map(len, job.array_tasks)) if job.array_tasks else 1
+    return sum(map(len, job.array_tasks)) if job.array_tasks and not job.state.finished else 1
 
 
 def _counts_as_running(job: Job) -> bool:

@@ -125,6 +125,8 @@ def _draft(turn: Turn, caller: Caller, submission: Submission, component: bool) 
     account, qos = charged_to(turn.directory, partitions, request, credentials.user_name)
     check_nice(request.nice, caller)
     time_limit = time_limit_of(turn, request, partitions)
+    if request.deadline is not None and time_limit == INFINITE and request.time_minimum is None:
+        request = replace(request, time_minimum=1)
     check_intervals(state, request.account_gather_frequency)
     check_licenses(state, request.licenses)
     check_licenses_per_task(state, request.tres_per_task)
@@ -400,6 +402,8 @@ def time_limit_of(turn: Turn, request: JobRequest, partitions: tuple[Partition, 
     if minimum is not None and not 0 < minimum <= limit:
         raise Refusal(Errno.INVALID_TIME_MIN_LIMIT)
     if request.deadline is not None:
+        if request.time_limit is not None and limit == INFINITE and minimum is None:
+            raise Refusal(Errno.INVALID_TIME_LIMIT)
         least = minimum if minimum is not None else limit
         begin = max(turn.now, request.begin_time or 0)
         if request.deadline <= turn.now or (least and least < NO_VALUE and begin + least * 60 > request.deadline):

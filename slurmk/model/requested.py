@@ -173,9 +173,9 @@ def gres(request: JobRequest) -> Counts:
     wanted: dict[str, int] = {}
     for counts, times in (
         (_gres_of(request.tres_per_job), 1),
+        (_per_task(request.tres_per_task), request.tasks or nodes * (request.tasks_per_node or 1)),
         (_gres_of(request.tres_per_node), nodes),
         (_gres_of(request.tres_per_socket), sockets),
-        (_per_task(request.tres_per_task), request.tasks or nodes * (request.tasks_per_node or 1)),
     ):
         for kind, count in counts:
             wanted.setdefault(kind, count * times)

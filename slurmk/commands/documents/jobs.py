@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from grammar.frequencies import cpu_frequency
 from grammar.hostlist import compress
 from slurmk.commands.documents.shape import VERSIONS, Member, Shape, constant, nested
 from slurmk.commands.documents.values import INFINITY, UNSET, UNSET_FLOAT, Number, Retired, exit_code, job_state, limit, number
@@ -117,21 +118,14 @@ _GOVERNORS = {
 }
 
 
-def _frequency(word: str) -> int | None:
-    return int(word) if re.fullmatch(r"\d{1,9}", word, re.ASCII) else _SPEEDS.get(word)
+def _frequency(word: str | None) -> int | None:
+    return int(word) if word and re.fullmatch(r"\d{1,9}", word, re.ASCII) else _SPEEDS.get(word or "")
 
 
 def _frequencies(view: JobView) -> tuple[int | None, int | None, int | None]:
-    """(least, most, governor) of ``--cpu-freq=low-high:performance``, as the numbers that Slurm's protocol has for them."""
-    text = (view.job.request.cpu_frequency or "").lower()
-    speeds, _, governor = text.partition(":")
-    if speeds in _GOVERNORS:
-        return None, None, _GOVERNORS[speeds]
-    first, dash, last = speeds.partition("-")
-    least, most = (_frequency(first), _frequency(last)) if dash else (None, _frequency(first))
-    if most is not None and not governor:
-        governor = "userspace"
-    return least, most, _GOVERNORS.get(governor)
+    """(least, most, governor) of ``--cpu-freq``, as the numbers that Slurm's protocol has for them."""
+    asked = cpu_frequency(view.job.request.cpu_frequency or "")
+    return _frequency(asked.least), _frequency(asked.most), _GOVERNORS.get(asked.governor or "")
 
 
 # ------------------------------------------------------------------------------------------------ numbers

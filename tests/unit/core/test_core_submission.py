@@ -336,3 +336,50 @@ def test_only_the_component_that_is_held_says_so(cluster: Cluster) -> None:
     assert [cluster.job(each).reason for each in (1, 2)] == [Reason.NONE, Reason.JOB_HELD_USER]
     cluster.hold("1", ROOT)
     assert cluster.job(1).reason is Reason.JOB_HELD_ADMIN
+
+
+def submit_components(cluster: Cluster, *requests: dict[str, object]) -> None:
+    cluster.tell(Submit(cluster.now, ALICE, tuple(cluster.submission(**request) for request in requests)))
+
+
+def test_het_components_keep_off_nodes_that_another_names(cluster: Cluster) -> None:
+    submit_components(cluster, {"required_nodes": "n1"}, {"excluded_nodes": "n3"}, {"required_nodes": "n2"})
+    assert [cluster.job(each).request.excluded_nodes for each in (1, 2, 3)] == ["n2", "n[1-3]", "n1"]
+    submit_components(cluster, {"required_nodes": "n[1-2]"}, {"required_nodes": "n2"})
+    assert cluster.refusal() is Errno.INVALID_NODE_NAME
+
+
+def test_only_the_first_het_component_has_licences_and_mail(cluster: Cluster) -> None:
+    submit_components(cluster, {"licenses": "matlab", "mail_type": ("END",)}, {"mail_type": ("END",), "mail_user": "alice"})
+    assert [(cluster.job(each).request.mail_type, cluster.job(each).request.mail_user) for each in (1, 2)][1] == ((), None)
+    submit_components(cluster, {}, {"licenses": "matlab"})
+    answer = cluster.answer()
+    assert isinstance(answer, Refused)
+    assert answer.notices == ("1: license request allowed only on leader job",)
+    assert cluster.refusal() is Errno.INVALID_LICENSES
+
+
+@pytest.mark.parametrize(
+    ("request_", "first"),
+    [
+        ({"partition": "nope", "constraints": "nope"}, Errno.INVALID_FEATURE),
+        ({"partition": "nope", "required_nodes": "nope"}, Errno.INVALID_NODE_NAME),
+        ({"partition": "nope", "excluded_nodes": "nope"}, Errno.INVALID_PARTITION_NAME),
+        ({"licenses": "nope", "excluded_nodes": "nope"}, Errno.INVALID_LICENSES),
+        ({"licenses": "nope", "time_limit": 20, "time_minimum": 30}, Errno.INVALID_TIME_MIN_LIMIT),
+        ({"tres_per_node": "gres/nope:1", "constraints": "nope"}, Errno.INVALID_GRES),
+        ({"constraints": "gpu:nope"}, Errno.INVALID_FEATURE),
+    ],
+)
+def test_of_two_faults_slurms_first_is_told(cluster: Cluster, request_: dict[str, object], first: Errno) -> None:
+    submit_components(cluster, request_)
+    assert cluster.refusal() is first
+
+
+def test_a_cancelled_array_makes_room() -> None:
+    cluster = Cluster(small_site(maximum_job_count=5))
+    cluster.submit(array="0-3", hold=True)
+    cluster.try_submit(array="0-3", hold=True)
+    assert cluster.refusal() is Errno.MAX_JOB_COUNT
+    cluster.kill("1")
+    cluster.submit(array="0-3", hold=True)

@@ -103,11 +103,11 @@ def test_large_scripts_take_time_in_proportion(line: bytes) -> None:
         ("--comment PackJob", [("--comment",)]),
         ('-n 2 "hetjob"', [("-n", "2", "hetjob")]),
         ("-n 2 hetjob:", [("-n", "2", "hetjob:")]),
-        ('-C "" -n 2', [("-C", "-n", "2")]),
+        ('-C "" -n 2', [("-C",)]),
         ('-J ""x', [("-J", "x")]),
     ],
 )
-def test_separators_end_a_line_and_empty_words_are_none(line: str, expected: list[tuple[str, ...]]) -> None:
+def test_separators_and_empty_words_end_a_line(line: str, expected: list[tuple[str, ...]]) -> None:
     found = read_script(HEAD + f"#SBATCH {line}\n#SBATCH -c 1\n".encode(), "s.sh")
     assert [directive.words for directive in found.components[0]] == [*expected, ("-c", "1")]
     assert len(found.components) == 1

@@ -115,3 +115,13 @@ def test_partitions_stay_the_same_values_when_a_node_changes() -> None:
     before = rows(first, second)
     assert rows(first, replace(second, foreign_cpus=2)) is before, "a reaction takes other partitions for other nodes"
     assert rows(second, first) is not before, "the nodes have other places now"
+
+
+def test_gres_without_files_are_counted_not_numbered() -> None:
+    scratch = GresCapacity("scratch", "", 64 << 30)
+    node = Node(
+        name="n1", cpus=1, memory=1, gres=(scratch, GresCapacity("gpu", "a100", 2), GresCapacity("nic", "", 2, ("a", "b")))
+    )
+    table = node_table([node])
+    assert dict(table.gres_devices) == {"gpu": ((0, 1),), "gpu:a100": ((0, 1),), "nic": ((0, 1),), "scratch": ((),)}
+    assert table.gres[0, table.gres_names.index("scratch")] == 64 << 30
