@@ -104,7 +104,7 @@ AWAY_SECONDS = 1.0
 PROGRAMS_SECONDS = 60.0
 """How long a namespace is believed to have the programs, and a priority class its policy."""
 
-FRESH_SECONDS = 20.0
+FRESH_SECONDS = 60.0
 """For so long after its launch, a job that has not begun goes before what is over."""
 
 RUNTIME_SECONDS = 30.0

@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 COLLECT_SECONDS = 0.5
 """How long what has to go is collected."""
 
-DEFERRED_SECONDS = 20.0
+DEFERRED_SECONDS = 60.0
 """How long what has to go may wait for jobs that are starting."""
 
 FEW = 2
