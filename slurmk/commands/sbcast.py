@@ -162,7 +162,7 @@ def _shown(values: Mapping[str, str], operands: Sequence[str], block: int) -> li
         ("compress", str(int("compress" in values))),
         ("exclude", values.get("exclude") or "/lib,/usr/lib,/lib64,/usr/lib64"),
         ("force", word("force")),
-        ("treewidth", values.get("treewidth") or "0"),
+        ("treewidth    ", values.get("treewidth") or "0"),
         ("preserve", word("preserve")),
         ("send_libs", word("send-libs")),
         ("timeout", str(_seconds(values.get("timeout")))),

@@ -56,6 +56,9 @@ def _updated(turn: Turn, event: UpdateNode, name: str) -> Node:
     node = turn.state.nodes.get(name)
     if node is None:
         raise SlurmError(Errno.INVALID_NODE_NAME)
+    changes = dict(event.changes)
+    if "features" in changes and "active_features" not in changes:
+        _active_features(replace(node, features=tuple(changes["features"])), node.active_features)
     for field, value in event.changes:
         setter = _NODE_FIELDS.get(field)
         if setter is None:
@@ -135,6 +138,7 @@ def _features(node: Node, value: Any) -> Node:
 
 
 def _active_features(node: Node, value: Any) -> Node:
+    """Active features are among the available ones. Raises SlurmError."""
     if not set(value) <= set(node.features):
         raise SlurmError(Errno.ACTIVE_FEATURE_NOT_SUBSET)
     return replace(node, active_features=tuple(value))

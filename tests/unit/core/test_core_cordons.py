@@ -8,7 +8,8 @@ import pytest
 from core_story import ROOT, Cluster, small_site
 
 from slurmk.core.effects import CordonNode, SaveNode, WakePlanner
-from slurmk.core.events import NodeChanged, Planned, SiteChanged, UpdatePartition
+from slurmk.core.errors import Errno
+from slurmk.core.events import NodeChanged, Planned, SiteChanged, UpdateNode, UpdatePartition
 from slurmk.model.node import Cordon, Node, Partition
 from slurmk.model.node_states import condition_of
 from slurmk.model.site import Site, Switch
@@ -298,3 +299,16 @@ def test_a_restart_has_the_partitions_nodes_of_now_and_the_administrators_change
 )
 def test_words_for_nodes_that_are_shared_with_others(fields: dict[str, object], used: int, word: str) -> None:
     assert condition_of(replace(Node("n1", cpus=8), **fields), cpus_used=used).long == word  # type: ignore[arg-type]
+
+
+def test_active_features_stay_among_the_available_ones(cluster: Cluster) -> None:
+    def change(**changes: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        cluster.tell(UpdateNode(cluster.now, ROOT, ("n5",), None, None, tuple(changes.items())))
+        node = cluster.machine.nodes["n5"]
+        return node.features, node.active_features
+
+    assert change(features=("cpu", "big")) == (("cpu", "big"), ("cpu", "big"))
+    assert change(active_features=("big",)) == (("cpu", "big"), ("big",))
+    assert change(features=("cpu",)) == (("cpu", "big"), ("big",))
+    assert cluster.refusal() is Errno.ACTIVE_FEATURE_NOT_SUBSET
+    assert change(features=("q",), active_features=("q",)) == (("q",), ("q",))
