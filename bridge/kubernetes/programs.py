@@ -19,7 +19,7 @@ import json
 import re
 import zlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -134,7 +134,7 @@ def secret_data(
 def described(job: Job, files: JobFiles, site: Site) -> bytes:
     """The JSON text of what a job is, for its stepds (also those whose Secret could not hold it)."""
     secret = attempt_secret(files.secret, job.job_id, job.restarts)
-    own = JobFiles(script=files.script, arguments=files.arguments, environment=files.environment, secret=secret)
+    own = replace(files, secret=secret)
     return json.dumps(describe(job, own, site, {}), separators=(",", ":")).encode()
 
 
