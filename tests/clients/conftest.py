@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import os
 import subprocess
 import sys
@@ -34,7 +35,7 @@ def cluster() -> Iterator[Cluster]:
     made = make_cluster("--conf", str(SITE))
     path = f"{ENVIRONMENT / 'bin'}:{made.environment['PATH']}"
     kept = {name: value for name, value in made.environment.items() if name != "PYTHONPATH"}
-    made.environment = kept | {"PATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
+    made.environment = kept | {"PATH": path, "PYTHONDONTWRITEBYTECODE": "1", "USER": getpass.getuser()}
     yield made
     end_cluster(made)
 

@@ -20,7 +20,26 @@ def work_of(cluster: Cluster, name: str) -> Path:
     return work
 
 
-@pytest.mark.parametrize("name", ["submitit", "dask_jobqueue", "psij"])
+LIBRARIES = (
+    "submitit",
+    "dask_jobqueue",
+    "psij",
+    "parsl",
+    "executorlib",
+    "cluster_tools",
+    "cfut",
+    "flow",
+    "maestrowf",
+    "ipyparallel",
+    "reportseff",
+    "simple_slurm",
+    "slurminade",
+    "toil",
+)
+"""Modules of clients; programs/with_NAME.py makes use of each."""
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
 def test_library(cluster: Cluster, clients: Path, name: str) -> None:
     installed(clients, name)
     work = work_of(cluster, name)
