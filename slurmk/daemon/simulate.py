@@ -18,7 +18,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from slurmk.planner.simulator.replay import COLUMNS, Outcome, Policy, replay
 from slurmk.planner.simulator.trace import Trace, TraceError, records_of, trace_of, why_left_out
@@ -134,11 +134,7 @@ def _read(options: argparse.Namespace) -> tuple[Trace, str]:
     return trace, why_left_out(records, trace.procs)
 
 
-PACKED: Mapping[bytes, Callable[[IO[bytes]], IO[bytes]]] = {
-    b"\x1f\x8b": gzip.open,
-    b"BZh": bz2.open,
-    b"\xfd7zXZ\x00": lzma.open,
-}  # type: ignore[dict-item]
+PACKED: Mapping[bytes, Callable[..., Any]] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open}
 """How packed files begin, and what unpacks them."""
 
 
