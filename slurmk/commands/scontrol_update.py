@@ -169,7 +169,6 @@ JOB_KEYS: tuple[Key, ...] = (
     Key("AdminComment", 3, _text("admin_comment", empty="")),
     Key("ArrayTaskThrottle", 10, _number("ArrayTaskThrottle", "array_maximum_running")),
     Key("Account", 1, _text("account", empty="")),
-    Key("BatchFeatures", 6, _text("batch_features")),
     Key("BurstBuffer", 1, _text("burst_buffer")),
     Key("ClusterFeatures", 8, _text("cluster_constraint")),
     Key("Comment", 3, _text("comment")),
@@ -446,6 +445,8 @@ async def _update_one(name: str, changes: Changes, call: Call, controller: Contr
         if not quiet:
             output.error(error_line(name, error))
         return 1
+    if job is not None and not job.array_job_id and "array_maximum_running" in dict(changes) and not quiet:
+        output.error("scontrol: error: Update of ArrayTaskThrottle is only allowed on ArrayJobId\n")
     event: Event = UpdateJob(controller.now(), call.caller, (selection,), resolved)
     return tell_all(output, {name_of(selection): name}, await controller.apply(event), quiet)
 
@@ -468,7 +469,7 @@ def _resolved(change: tuple[str, object], job: Job) -> tuple[str, object]:
         assert isinstance(value, int)
         start = job.start_time if job.state is not JobState.PENDING else 0
         if not start or value <= start:
-            raise SlurmError(Errno.INVALID_TIME_LIMIT if start else Errno.INVALID_TIME_VALUE)
+            raise SlurmError(Errno.INVALID_TIME_VALUE if start else Errno.JOB_NOT_RUNNING)
         return "time_limit", -(-(value - start) // 60)
     return change
 

@@ -56,7 +56,7 @@ def _updated(turn: Turn, event: UpdateNode, name: str) -> Node:
     node = turn.state.nodes.get(name)
     if node is None:
         raise SlurmError(Errno.INVALID_NODE_NAME)
-    changes = dict(event.changes)
+    changes: dict[str, Any] = dict(event.changes)
     if "features" in changes and "active_features" not in changes:
         _active_features(replace(node, features=tuple(changes["features"])), node.active_features)
     for field, value in event.changes:

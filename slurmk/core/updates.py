@@ -368,10 +368,10 @@ def _nice(change: Change, value: int) -> None:
 
 
 def _priority(change: Change, value: int) -> None:
-    """0 holds. Users can't set it otherwise: what they set would be lost at the next count."""
+    """0 holds, and a held job has to be released first. Users can't set it otherwise: it would be lost at the next count."""
     job = change.job
     if value == 0:
-        reason = Reason.JOB_HELD_USER if job.credentials.user_id == change.caller.user_id else Reason.JOB_HELD_ADMIN
+        reason = Reason.JOB_HELD_ADMIN if change.caller.operator else Reason.JOB_HELD_USER
         change.job = replace(job, priority=0, reason=reason if job.pending else job.reason)
         return
     if not change.caller.operator:
@@ -381,6 +381,8 @@ def _priority(change: Change, value: int) -> None:
         change.job = replace(job, reason=reason, priority=job.priority or priority_of(change.turn, job))
         change.request(priority=None)
         return
+    if job.priority == 0 and job.pending:
+        raise SlurmError(Errno.JOB_HELD)
     change.job = replace(job, priority=value, reason=reason)
     change.request(priority=value)
 
@@ -453,6 +455,11 @@ def _mail_type(change: Change, value: tuple[str, ...]) -> None:
     change.limit |= phase_of(change.job) is Phase.RUNNING  # its marks are to be looked for
 
 
+def _specialised(change: Change, value: int) -> None:
+    """No job may keep cores for the system where AllowSpecResourcesUsage does not allow it, and here there are none."""
+    raise SlurmError(Errno.ACCESS_DENIED)
+
+
 def _admin_comment(change: Change, value: str) -> None:
     change.job = replace(change.job, admin_comment=value)
 
@@ -474,10 +481,10 @@ _SIZES = _words(
     "tasks cpus_per_task minimum_nodes maximum_nodes nodes minimum_cpus maximum_cpus minimum_cpus_per_node tasks_per_node"
     " tasks_per_socket tasks_per_core memory_per_node memory_per_cpu temporary_disk_per_node tres_per_job tres_per_node"
     " tres_per_socket tres_per_task cpus_per_tres memory_per_tres sockets_per_node cores_per_socket threads_per_core"
-    " contiguous shared overcommit required_switches core_specification thread_specification"
+    " contiguous shared overcommit required_switches"
 )
 _PLAIN = _words(
-    "wait_for_switch delay_boot wckey prefer cluster_constraint batch_features burst_buffer reboot"
+    "wait_for_switch delay_boot wckey prefer cluster_constraint reboot"
     " standard_input standard_output standard_error current_working_directory"
 )
 
@@ -494,6 +501,8 @@ FIELDS: dict[str, Field] = {
     "qos": Field(_qos, _WAITING),
     "nice": Field(_nice, _ALIVE),
     "priority": Field(_priority, _ALIVE),
+    "core_specification": Field(_specialised, _ALWAYS),
+    "thread_specification": Field(_specialised, _ALWAYS),
     "dependency": Field(_dependency, _WAITING),
     "array_maximum_running": Field(_array_throttle, _ALIVE),
     "begin_time": Field(_begin_time, _WAITING),
