@@ -6,6 +6,7 @@ memory is MiB, times are Unix seconds. ``version`` rises when a key changes its 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
@@ -178,8 +179,12 @@ def array_facts(job: Job) -> dict[str, int] | None:
         "count": sum(map(len, tasks)),
         "minimum": min(each[0] for each in tasks),
         "maximum": max(each[-1] for each in tasks),
-        "step": max((each.step for each in tasks if len(each) > 1), default=1) if len(tasks) == 1 else 1,
+        "step": int(match[1]) if (match := _STEPS.fullmatch(job.request.array or "")) else 1,
     }
+
+
+_STEPS = re.compile(r"\[?\d+-\d+:(\d+)\]?(?:%\d+)?", re.ASCII)
+"""An array in steps; of elements that are named one by one the step is 1, however they lie."""
 
 
 class Topology:

@@ -56,6 +56,14 @@ BIND_ERROR = 4032
 """Slurm's number for a binding that cannot be."""
 
 
+def _limits(specification: Mapping[str, Any]) -> Dict[str, Optional[int]]:
+    """The soft limits of a task: those of its submitter, and of resident memory what its job or step has on the node."""
+    limits: Dict[str, Optional[int]] = dict(specification.get("limits") or {})
+    if specification.get("resident_limit"):
+        limits["RSS"] = int(specification["resident_limit"])
+    return limits
+
+
 class Refused(OSError):
     """The step cannot be launched here: why, Slurm's number for it, and lines that say more."""
 
@@ -169,7 +177,7 @@ class Keeper:
             self.identity,
             files,
             group=self.group,
-            limits=specification.get("limits"),
+            limits=_limits(specification),
             cpus=cpus,
             memory=task.memory,
             prologs=hooks.task_prologs(*specification["task_prolog"]) if specification.get("task_prolog") else (),

@@ -290,6 +290,7 @@ class Node:
             "step": "batch",
             "memory_limit": share["memory"] * 1048576 if job.get("constrain_memory") else 0,
             "limits": job.get("limits"),
+            "resident_limit": share["memory"] * 1048576,
             "node": self.name,
             "uid": job["uid"],
             "gid": job["gid"],
