@@ -716,7 +716,9 @@ SUBMISSION: tuple[SubmissionOption, ...] = (
     # --- whose and what
     _row("account -A", _REQUIRED, "account", _text, variables="*_ACCOUNT"),
     _row("comment", _REQUIRED, "comment", _text),
-    _row("extra", _REQUIRED, "extra", _text, accepted="recorded and shown; SchedulerParameters=extra_constraints is not acted on"),
+    _row(
+        "extra", _REQUIRED, "extra", _text, accepted="recorded and shown; SchedulerParameters=extra_constraints is not acted on"
+    ),
     _row("job-name -J", _REQUIRED, "name", _text, variables="SBATCH_JOB_NAME SLURM_JOB_NAME"),
     _row("licenses -L", _REQUIRED, "licenses", _text),
     _row("mail-type", _REQUIRED, "mail_type", lambda text, _: parse_mail_type(text)),

@@ -273,7 +273,7 @@ class JobText:
             return minimum
         tasks, largest = task_count(request), self._largest_node(job.partitions[0] if job.partitions else "")
         most = max(minimum, request.maximum_nodes or tasks)
-        if request.tasks and request.tasks_per_node:
+        if request.tasks_per_node:
             return min(max(minimum, tasks // request.tasks_per_node), most)
         if (request.cpus_per_task or 1) > 1:
             return min(max(minimum, tasks // max(1, largest // cpus_per_task(request))), most)
