@@ -75,8 +75,9 @@ class Options:
         """Add what an option set; a later layer replaces what an earlier one said."""
         if MEMORY_FIELDS & found.keys() and not self._memory_counts(layer, row.name):
             return
+        hinted = "hint" in self.values  # then another hint takes back what that one set
         for name, value in found.items():
-            if value is None and row.name == "hint":
+            if value is None and row.name == "hint" and not hinted:
                 continue
             if name in COUNTED:
                 self.values[name] = self.values.get(name, 0) + int(cast(int, value))

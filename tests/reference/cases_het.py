@@ -36,7 +36,7 @@ def _submission(text: str) -> str:
 
 WAITING = ("sbatch -b now+1hour -J first -n1 -t3 : -J second -n1 -t3 --wrap 'sleep 100'",)
 RUNNING = ("sbatch -J first -n1 -t3 : -J second -n1 -t3 : -J third -n1 --wrap 'sleep 100'",)
-RUNS = '[ "$(squeue -h -j {0} -t R -o %t | wc -l)" = 3 ]'
+RUNS = '[ "$(squeue -h -j {0} -o %t | grep -c ^R$)" = 3 ]'
 _OF_WAITING = (
     "scancel {0}+1",
     "scancel -v {0}+1",
