@@ -9,7 +9,7 @@ from typing import cast
 
 from grammar.errors import GrammarError
 from grammar.times import TIME_FORMAT, time_format
-from slurmk.commands.call import VERSION_TEXT, Call, Controller, Output
+from slurmk.commands.call import VERSION_TEXT, Call, Controller, Failure, Output
 
 Run = Callable[[Call, Controller, Output], Awaitable[int]]
 
@@ -54,6 +54,9 @@ async def dispatch(call: Call, controller: Controller, output: Output) -> int:
     began = time.monotonic()
     try:
         return await run(call, controller, output)
+    except Failure as failure:
+        output.error(failure.text)
+        return failure.code
     finally:
         caller = call.caller
         controller.statistics.requested(call.command, (caller.user_id, caller.user_name), time.monotonic() - began)

@@ -81,9 +81,6 @@ async def run(call: Call, controller: Controller, output: Output) -> int:
     except GrammarError as error:
         output.error(f"{error}\n")
         return 1
-    except Failure as failure:
-        output.error(failure.text)
-        return failure.code
     except StoreError as error:
         output.error(f"sacct: error: {error}\n")
         return 1

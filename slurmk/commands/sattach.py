@@ -50,14 +50,6 @@ FILTERS = {"input-filter": "input", "output-filter": "output", "error-filter": "
 
 async def run(call: Call, controller: Controller, output: Output) -> int:
     """Attach; gives the exit code when there is nothing to attach to."""
-    try:
-        return await _run(call, controller, output)
-    except Failure as failure:
-        output.error(failure.text)
-        return failure.code
-
-
-async def _run(call: Call, controller: Controller, output: Output) -> int:
     given, operands = read_options(call, OPTIONS)
     if (answer := early_answer(call, given, OPTIONS, HELP_TEXTS, USAGE_TEXT, "<jobid.stepid>")) is not None:
         output.write(answer)

@@ -67,14 +67,6 @@ VARIABLES: Mapping[str, str] = {
 
 async def run(call: Call, controller: Controller, output: Output) -> int:
     """Send the file; gives the exit code when there is nowhere to send it."""
-    try:
-        return await _run(call, controller, output)
-    except Failure as failure:
-        output.error(failure.text)
-        return failure.code
-
-
-async def _run(call: Call, controller: Controller, output: Output) -> int:
     given, operands = read_options(call, OPTIONS)
     if (answer := early_answer(call, given, OPTIONS, HELP_TEXTS, USAGE_TEXT, "SOURCE DEST")) is not None:
         output.write(answer)

@@ -19,7 +19,7 @@ from grammar.arguments import Argument, Option, Status, parse_arguments
 from grammar.errors import GrammarError
 from slurmk.commands import scontrol_reservation, scontrol_update
 from slurmk.commands import scontrol_verbs as verbs
-from slurmk.commands.call import VERSION_TEXT, Call, Controller, Failure, Output, Unreadable
+from slurmk.commands.call import VERSION_TEXT, Call, Controller, Output, Unreadable
 from slurmk.commands.command_help import help_text
 from slurmk.commands.documents.envelope import Wanted
 from slurmk.commands.documents.printing import form
@@ -120,12 +120,8 @@ async def run(call: Call, controller: Controller, output: Output) -> int:
         attribute = _SWITCHES.get(name)
         if attribute is not None:
             setattr(session, *attribute)
-    try:
-        session.form = form(call, given, output)
-        return await (execute(session, operands) if operands else _interactive(session))
-    except Failure as failure:
-        output.error(failure.text)
-        return failure.code
+    session.form = form(call, given, output)
+    return await (execute(session, operands) if operands else _interactive(session))
 
 
 _SWITCHES: dict[str, tuple[str, bool]] = {

@@ -111,11 +111,7 @@ async def run(call: Call, controller: Controller, output: Output) -> int:
     if len(operands) > 1:
         output.error(usage())
         return 1
-    try:
-        return await _answer(call, controller, output, given, operands)
-    except Failure as failure:
-        output.error(failure.text)
-        return failure.code
+    return await _answer(call, controller, output, given, operands)
 
 
 async def _answer(call: Call, controller: Controller, output: Output, given: Sequence[Given], operands: Sequence[str]) -> int:

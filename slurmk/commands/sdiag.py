@@ -50,27 +50,23 @@ CALLS = 1000
 
 async def run(call: Call, controller: Controller, output: Output) -> int:
     """Print the counts, or set them back; gives the exit code."""
-    try:
-        given, _ = read_options(call, OPTIONS)
-        if (answer := early_answer(call, given, OPTIONS, HELP_TEXTS, "[-M cluster] [-aritT]")) is not None:
-            output.write(answer)
-            return 0
-        check_cluster(call, given, controller.machine.site)
-        names = {one.name for one in given}
-        asked = documents.form(call, given, output)
-        if "reset" in names:
-            return _reset(call, controller, output)
-        if asked is not None:
-            view = StatisticsView(
-                controller.statistics, controller.now(), job_states(controller.machine), _latency(), _order(names)
-            )
-            document = STATISTICS.document(view, asked.version)
-            await documents.print_object(call, controller, output, asked, {"statistics": document})
-            return 0
-        output.write("".join(f"{line}\n" for line in lines(controller, _order(names))))
-    except Failure as failure:
-        output.error(failure.text)
-        return failure.code
+    given, _ = read_options(call, OPTIONS)
+    if (answer := early_answer(call, given, OPTIONS, HELP_TEXTS, "[-M cluster] [-aritT]")) is not None:
+        output.write(answer)
+        return 0
+    check_cluster(call, given, controller.machine.site)
+    names = {one.name for one in given}
+    asked = documents.form(call, given, output)
+    if "reset" in names:
+        return _reset(call, controller, output)
+    if asked is not None:
+        view = StatisticsView(
+            controller.statistics, controller.now(), job_states(controller.machine), _latency(), _order(names)
+        )
+        document = STATISTICS.document(view, asked.version)
+        await documents.print_object(call, controller, output, asked, {"statistics": document})
+        return 0
+    output.write("".join(f"{line}\n" for line in lines(controller, _order(names))))
     return 0
 
 

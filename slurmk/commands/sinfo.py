@@ -110,18 +110,14 @@ class Request:
 
 async def run(call: Call, controller: Controller, output: Output) -> int:
     """Answer one sinfo. Exit code 1 for wrong options."""
-    try:
-        given, _ = read_options(call, OPTIONS, in_order=True)
-        answer = _information(call, given)
-        if answer is not None:
-            output.write(answer)
-            return 0
-        request = _read_request(call, controller, given)
-        request.form = form(call, given, output)
-        await _answer(call, controller, output, request)
-    except Failure as failure:
-        output.error(failure.text)
-        return failure.code
+    given, _ = read_options(call, OPTIONS, in_order=True)
+    answer = _information(call, given)
+    if answer is not None:
+        output.write(answer)
+        return 0
+    request = _read_request(call, controller, given)
+    request.form = form(call, given, output)
+    await _answer(call, controller, output, request)
     return 0
 
 

@@ -194,14 +194,6 @@ def columns_of(text: str) -> tuple[list[Column], list[str]]:
 
 async def run(call: Call, controller: Controller, output: Output) -> int:
     """Print the factors; gives the exit code."""
-    try:
-        return await _run(call, controller, output)
-    except Failure as failure:
-        output.error(failure.text)
-        return failure.code
-
-
-async def _run(call: Call, controller: Controller, output: Output) -> int:
     given, operands = read_options(call, OPTIONS)
     if (answer := early_answer(call, given, OPTIONS, HELP_TEXTS, USAGE_TEXT)) is not None:
         output.write(answer)

@@ -88,21 +88,17 @@ class Request:
 
 async def run(call: Call, controller: Controller, output: Output) -> int:
     """Answer one squeue. Exit code 1 for wrong options and for a single job that does not exist."""
-    try:
-        words = replace(call, arguments=attach_optional(call.arguments))
-        given, operands = read_options(words, OPTIONS, in_order=True)
-        answer = _information(call, given)
-        if answer is not None:
-            output.write(answer)
-            return 0
-        if operands:
-            raise Failure(f"squeue: error: Unrecognized option: {operands[0]}\nUsage: squeue {USAGE_TEXT}\n")
-        request = read_request(call, controller, given)
-        request.form = form(call, given, output)
-        return await _answer(call, controller, output, request)
-    except Failure as failure:
-        output.error(failure.text)
-        return failure.code
+    words = replace(call, arguments=attach_optional(call.arguments))
+    given, operands = read_options(words, OPTIONS, in_order=True)
+    answer = _information(call, given)
+    if answer is not None:
+        output.write(answer)
+        return 0
+    if operands:
+        raise Failure(f"squeue: error: Unrecognized option: {operands[0]}\nUsage: squeue {USAGE_TEXT}\n")
+    request = read_request(call, controller, given)
+    request.form = form(call, given, output)
+    return await _answer(call, controller, output, request)
 
 
 def attach_optional(arguments: Sequence[str]) -> list[str]:

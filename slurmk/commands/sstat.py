@@ -240,14 +240,6 @@ HELP_WIDTH, HELP_COLUMNS = 20, 4
 
 async def run(call: Call, controller: Controller, output: Output) -> int:
     """Print the usage of running steps; gives the exit code."""
-    try:
-        return await _run(call, controller, output)
-    except Failure as failure:
-        output.error(failure.text)
-        return failure.code
-
-
-async def _run(call: Call, controller: Controller, output: Output) -> int:
     given, operands = read_options(call, OPTIONS, hint=False)
     if (
         answer := early_answer(call, given, OPTIONS, HELP_TEXTS, "[options] -j <job(.stepid)>\n\tUse --help for help")

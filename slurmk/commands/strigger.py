@@ -104,20 +104,12 @@ SEVERAL = "unknown"
 _NO_SUCH = "No such process"
 
 
-async def run(call: Call, controller: Controller, output: Output) -> int:
-    """Set, list or clear triggers; gives the exit code."""
-    try:
-        return _run(call, controller, output)
-    except Failure as failure:
-        output.error(failure.text)
-        return failure.code
-
-
 def _failure(text: str) -> Failure:
     return Failure(f"strigger: error: {text}\n")
 
 
-def _run(call: Call, controller: Controller, output: Output) -> int:
+async def run(call: Call, controller: Controller, output: Output) -> int:
+    """Set, list or clear triggers; gives the exit code."""
     given, _ = read_options(call, OPTIONS)
     if (answer := early_answer(call, given, OPTIONS, HELP_TEXTS, USAGE_TEXT)) is not None:
         output.write(answer)

@@ -21,6 +21,7 @@ from grammar.times import parse_duration
 from grammar.tres import parse_tres
 from slurmk.commands import sacct
 from slurmk.commands.call import Call
+from slurmk.commands.dispatch import dispatch
 from slurmk.commands.sacct_fields import FIELDS
 from slurmk.core.effects import SaveJob, SaveStep
 from slurmk.core.events import Caller
@@ -248,11 +249,14 @@ class Answer:
 
 
 def ask(store: Store, *arguments: str, uid: int = 0, environment: dict[str, str] | None = None, site: Site = SITE) -> Answer:
-    controller: Any = SimpleNamespace(machine=SimpleNamespace(site=site), store=store, now=lambda: float(NOW))
+    statistics = SimpleNamespace(requested=lambda *told: None)
+    controller: Any = SimpleNamespace(
+        machine=SimpleNamespace(site=site), store=store, now=lambda: float(NOW), statistics=statistics
+    )
     caller = Caller(uid, {0: "root", 1001: "alice"}.get(uid, "bob"), uid == 0)
     call = Call("sacct", arguments, "/", environment or {}, caller, uid)
     sink: Any = Sink()
-    return Answer(asyncio.run(sacct.run(call, controller, sink)), sink)
+    return Answer(asyncio.run(dispatch(call, controller, sink)), sink)
 
 
 def commands() -> list[tuple[str, list[str]]]:
