@@ -50,6 +50,4 @@ def reason_of(case: SubmissionCase) -> str | None:
         return IN_SCRIPTS[match]
     if case.run == "salloc --get-user-env":
         return _OLD_FORM
-    if case.command != "sbatch" and "--prefer=" in case.run and case.job:
-        return "srun and salloc show a preference as such, also when it came true"
     return next((reason for end, reason in _ENDS.items() if end.match(case.run)), None)
