@@ -50,4 +50,6 @@ def reason_of(case: SubmissionCase) -> str | None:
         return IN_SCRIPTS[match]
     if case.run == "salloc --get-user-env":
         return _OLD_FORM
+    if case.command != "sbatch" and case.run.endswith(" --prefer="):
+        return "an empty preference is none"
     return next((reason for end, reason in _ENDS.items() if end.match(case.run)), None)
