@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -18,8 +19,9 @@ def test_a_shell_in_a_terminal(cluster: Cluster) -> None:
     shell.resize(20, 40)
     shell.press("sleep 0.3; stty size\n")
     shell.wait_for("20 40\n")
-    shell.press("sleep 60; echo went on\n")
-    shell.wait_for("went on")  # echoed
+    shell.press("echo be''gun; sleep 60; echo went on\n")
+    shell.wait_for("begun")
+    time.sleep(0.5)  # until the sleep is what the terminal belongs to
     shell.press("\x03")
     shell.press("exit 7\n")
     assert shell.end() == 7

@@ -136,7 +136,6 @@ _ALONE = (
     "sacct -j 1_x",
     "sacct -j 1.x",
     "sacct -j -1",
-    "sacct -j '' -S now-1",
     "sacct -o",
     "sacct -o foo -j 999999",
     "sacct -o jobid,foo -j 999999",

@@ -75,7 +75,7 @@ class Side:
         output, errors = done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
         for match in re.finditer(
             r"Submitted batch job (\d+)|^(\d+)(?:;\w+)?$|job (\d+) queued and waiting|StepId=(\d+)|ed job allocation (\d+)$"
-            r"|^JobId=(\d+)",
+            r"|^JobId=(\d+) (?:Array|Het|Job)",
             output + errors,
             re.M,
         ):
