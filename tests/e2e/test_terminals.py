@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from embedded import SITE, Cluster, end_cluster, make_cluster
+from on_kubernetes import embedded_only
 from terminals import Terminal
 
 
@@ -64,7 +65,7 @@ def test_two_interrupts_within_a_second_end_the_step(cluster: Cluster) -> None:
     shell.press("\x03")
     shell.wait_for("srun: sending Ctrl-C to StepId=")
     shell.wait_for("srun: forcing job termination\n")
-    shell.wait_for("code 137")
+    shell.wait_for("code 137", 60)
     assert shell.end() == 0
 
 
@@ -116,6 +117,7 @@ def with_affinity(tmp_path: Path) -> Cluster:
     end_cluster(cluster)
 
 
+@embedded_only("the nodes' slurm.conf there is another, without task/affinity")
 def test_tasks_are_bound_to_cpus(with_affinity: Cluster) -> None:
     show = 'bash -c \'grep -o "Cpus_allowed_list.*" /proc/self/status | tr -d "\\t"; echo $SLURM_CPU_BIND\''
     done = with_affinity.run(f"srun -n1 --cpu-bind=verbose,map_cpu:0 {show}")
