@@ -27,6 +27,7 @@ from accounting.engine import database_name, errors_of, make_engine, parse_url
 from accounting.errors import StoreError as StoreError
 from accounting.queries import JobQuery, JobRecord, find_jobs
 from accounting.rows import JOB_COLUMNS, STEP_COLUMNS, StepRow, job_row, job_values, step_of, step_row, step_values
+from accounting.rows import text as plain_text
 from accounting.schema import upgrade
 from slurmk.core.effects import (
     Effect,
@@ -379,14 +380,15 @@ class _Batch:
 
     def add_reservation(self, effect: SaveReservation) -> None:
         reservation = effect.reservation
-        self._gone_reservations.pop(reservation.name, None)
-        self._reservations[reservation.name] = (reservation.name, _json(reservation))
+        name = plain_text(reservation.name)
+        self._gone_reservations.pop(name, None)
+        self._reservations[name] = (name, _json(reservation))
         self.numbers.last_reservation = max(self.numbers.last_reservation, reservation.number)
         self._counters[_RESERVATIONS] = (_RESERVATIONS, self.numbers.last_reservation)
 
     def forget_reservation(self, effect: ForgetReservation) -> None:
-        self._reservations.pop(effect.name, None)
-        self._gone_reservations[effect.name] = None
+        self._reservations.pop(plain_text(effect.name), None)
+        self._gone_reservations[plain_text(effect.name)] = None
 
     def add_counter(self, effect: SaveCounter) -> None:
         self._counters["next_job_id"] = ("next_job_id", effect.next_job_id)
@@ -406,7 +408,7 @@ class _Batch:
         )
 
     def _association(self, job: Job) -> int:
-        key = (job.account, job.credentials.user_name)
+        key = (plain_text(job.account), plain_text(job.credentials.user_name))
         number = self._known.associations.get(key) or self.numbers.associations.get(key)
         if number is None:
             number = len(self._known.associations) + len(self.numbers.associations) + 1
@@ -414,6 +416,7 @@ class _Batch:
         return number
 
     def _qos(self, name: str) -> int:
+        name = plain_text(name)
         number = self._known.qos.get(name) or self.numbers.qos.get(name)
         if number is None:
             number = len(self._known.qos) + len(self.numbers.qos) + 1

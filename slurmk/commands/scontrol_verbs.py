@@ -331,6 +331,9 @@ LEVELS: Mapping[str, int] = {
 }
 """Slurm's levels of its log, in order, and what they are of ours."""
 
+ROOMS = ("slurmk", "bridge", "accounting", "grammar")
+"""Whose words are in the log; what libraries have to say is not changed."""
+
 
 async def set_debug(session: Session, arguments: Sequence[str]) -> int:
     """``setdebug level``: how much the controller writes to its log, until it is started again."""
@@ -342,7 +345,8 @@ async def set_debug(session: Session, arguments: Sequence[str]) -> int:
         return session.say(f"invalid debug level: {arguments[0]}\n")
     if not session.call.caller.operator:
         return session.say(f"slurm_set_debug_level error:{os.strerror(errno.EACCES)}\n")
-    logging.getLogger().setLevel(LEVELS[word])
+    for room in ROOMS:
+        logging.getLogger(room).setLevel(LEVELS[word])
     return 0
 
 

@@ -235,7 +235,7 @@ def _pass_over(request: Request, value: str, call: Call, controller: Controller)
 
 def _read_jobs(request: Request, value: str, call: Call, controller: Controller) -> None:
     if value != "\0":
-        request.jobs = tuple(_job_name(word) for word in value.split(",") if word)
+        request.jobs = tuple(_job_name(word) for word in dict.fromkeys(value.split(",")) if word)
 
 
 def _job_name(text: str) -> JobName:
@@ -251,7 +251,7 @@ _JOB = re.compile(r"([0-9]{1,10})(?:_([0-9]{1,9}))?(?:\+[0-9]*|\..*)?\Z")
 def _read_steps(request: Request, value: str, call: Call, controller: Controller) -> None:
     request.step_view = True
     if value != "\0":
-        request.steps = tuple(_step_name(word) for word in value.split(",") if word)
+        request.steps = tuple(_step_name(word) for word in dict.fromkeys(value.split(",")) if word)
 
 
 def _step_name(text: str) -> JobName:
@@ -269,7 +269,7 @@ _STEP_WORDS = {"batch": BATCH_STEP, "extern": EXTERN_STEP, "interactive": INTERA
 
 def _read_users(request: Request, value: str, call: Call, controller: Controller) -> None:
     found = set()
-    for word in value.split(","):
+    for word in dict.fromkeys(value.split(",")):
         if not word:
             continue
         user_id = _user_id(word)
@@ -342,7 +342,7 @@ def _read_states(request: Request, value: str, call: Call, controller: Controlle
         request.states = ()
         return
     found = []
-    for word in value.split(","):
+    for word in dict.fromkeys(value.split(",")):
         if not word:
             continue
         state = _STATES.get(word.lower())

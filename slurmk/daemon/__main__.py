@@ -106,8 +106,10 @@ def prepare(directory: Path) -> None:
 
 
 def take_lock(directory: Path) -> IO[str] | None:
-    """Be the only controller of the directory; None when there is another. The file holds our process id."""
-    lock = open(directory / "controller.lock", "a+", encoding="ascii")  # noqa: SIM115
+    """Be the only controller of the directory; None when there is another. The file holds our process id. Nobody else may
+    open it: whoever can, can lock it."""
+    lock = open(directory / "controller.lock", "a+", encoding="ascii", opener=partial(os.open, mode=0o600))  # noqa: SIM115
+    os.fchmod(lock.fileno(), 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -596,6 +596,9 @@ def _call_of(command: str, frames: Mapping[int, bytes], caller: Caller, peer: Pe
     missing = {wire.ARGUMENTS, wire.DIRECTORY, wire.ENVIRONMENT, wire.FACTS} - frames.keys()
     if missing:
         raise wire.WireError("the request is not complete")
+    arguments = wire.unpack_strings(frames[wire.ARGUMENTS])
+    if not _could_be_given(arguments):
+        raise wire.WireError("arguments that no program can be given")
     facts = dict(_text(entry).partition("=")[::2] for entry in wire.unpack_strings(frames[wire.FACTS]))
     environment: dict[str, str] = {}
     for entry in _text(frames[wire.ENVIRONMENT]).split("\0"):
@@ -604,7 +607,7 @@ def _call_of(command: str, frames: Mapping[int, bytes], caller: Caller, peer: Pe
             environment.setdefault(name, value)
     return Call(
         command=command,
-        arguments=[_text(argument) for argument in wire.unpack_strings(frames[wire.ARGUMENTS])],
+        arguments=[_text(argument) for argument in arguments],
         directory=_text(frames[wire.DIRECTORY]),
         environment=environment,
         caller=caller,
@@ -620,6 +623,17 @@ def _call_of(command: str, frames: Mapping[int, bytes], caller: Caller, peer: Pe
         raw_environment=frames[wire.ENVIRONMENT],
         remote=remote,
     )
+
+
+LONGEST_ARGUMENT = 128 * 1024
+LONGEST_ARGUMENTS = 6 * 1024 * 1024
+"""Bytes of one argument, and of all with a pointer each, that Linux gives a program at most (execve(2)): a request with more
+does not come from a command, and answering it would keep others waiting."""
+
+
+def _could_be_given(arguments: Sequence[bytes]) -> bool:
+    longest = max(map(len, arguments), default=0)
+    return longest < LONGEST_ARGUMENT and sum(map(len, arguments)) + 9 * len(arguments) <= LONGEST_ARGUMENTS
 
 
 def _number(text: str, base: int) -> int:

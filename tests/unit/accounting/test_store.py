@@ -216,6 +216,16 @@ def test_load_gives_back_the_steps_that_run_whatever_their_jobs_record_says(stor
     assert store.load().jobs[0].steps == ()  # those were of the time before
 
 
+def test_bytes_that_are_no_text_stop_no_commit(store: Store, url: str) -> None:
+    odd = "a\udcff\0b"
+    store.commit([SaveJob(job(1, account=odd, qos=odd, name=odd), new=True), SaveJob(job(2), new=True)])
+    store.commit([SaveReservation(Reservation(odd, 1, 1000, 2000)), SaveJob(job(3), new=True)])
+    assert [record.job.account for record in store.jobs(JobQuery())] == ["a?b", "phys", "phys"]
+    assert [reservation.name for reservation in store.load().reservations] == [odd]
+    store.commit([ForgetReservation(odd)])
+    assert not store.load().reservations
+
+
 def test_nodes_choose_jobs_and_their_steps(store: Store) -> None:
     store.site = Site("c", (Node("n1", cpus=8), Node("n2", cpus=8)), (Partition("debug", ("n1", "n2")),))
     store.commit([SaveJob(running(1, request=JobRequest(tasks=2, minimum_nodes=2)))])

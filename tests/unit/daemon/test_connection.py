@@ -242,6 +242,17 @@ def test_too_large_a_request(path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     with_server(test, path)
 
 
+@pytest.mark.parametrize("arguments", [["a" * 131072], ["a"] * 1_000_000], ids=["long", "many"])
+def test_arguments_that_no_program_can_be_given(path: Path, arguments: list[str]) -> None:
+    async def test(server: Server) -> None:
+        assert b"arguments that no program can be given" in await server.ask(request("echo", arguments))
+        most = ["a" * 131071] * 4
+        assert await server.ask(request("echo", most)) == reply(f"{' '.join(most)}\n".encode(), 3)
+        await server.serves()
+
+    with_server(test, path)
+
+
 def test_too_many_unfinished_requests_of_one_user(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection_module, "UNFINISHED_PER_USER", 5)
 
