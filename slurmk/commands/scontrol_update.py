@@ -7,7 +7,7 @@ takes; a key that has no row is refused in Slurm's words.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from grammar.errors import GrammarError
@@ -397,6 +397,18 @@ def _read(
     return changes
 
 
+def _signed(pairs: Iterable[tuple[str, str | None]]) -> Iterator[tuple[str, str | None]]:
+    """``TimeLimit+=5`` as ``TimeLimit=+5``. Raises Failure for other keys of jobs."""
+    for typed, value in pairs:
+        key = find_key(JOB_KEYS, typed[:-1]) if typed.endswith(("+", "-")) and value is not None else None
+        if key is None:
+            yield typed, value
+        elif key.name == "TimeLimit":
+            yield typed[:-1], f"{typed[-1]}{value}"
+        else:
+            raise Failure(f"scontrol: error: Option {typed}={value} does not accept [+|-]= syntax")
+
+
 _UNKNOWN = "Update of this parameter is not supported: {word}\nRequest aborted"
 _ALONE = "Invalid input: {word}\nRequest aborted"
 
@@ -415,7 +427,7 @@ async def _update_job(
         names = [own_name(job) for job in jobs_named(controller, call, wanted)]
         if not names:
             raise Failure(f"scontrol: error: No jobs with name '{wanted}'")
-    changes = _read(JOB_KEYS, rest, now, output, _UNKNOWN, _ALONE)
+    changes = _read(JOB_KEYS, list(_signed(rest)), now, output, _UNKNOWN, _ALONE)
     if not changes:
         if any(_abbreviates(key, "NumNodes", 6) for key, _ in rest):
             return 0

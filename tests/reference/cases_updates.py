@@ -28,6 +28,13 @@ CASES = [
         for field in (
             "endtime=now-1hour",
             "timelimit=4",
+            "timelimit+=5",
+            "TimeLimit-=2",
+            "timelimit-=500",
+            "timelimit-=",
+            "comment+=x",
+            "nice-=3",
+            "nosuch+=1",
             "numcpus=3",
             "partition=gpu",
             "nice=3",
