@@ -58,6 +58,7 @@ from slurmk.daemon.mail import Mailer
 from slurmk.daemon.members import Members
 from slurmk.daemon.memory import collect_now_and_then
 from slurmk.daemon.planning import Planning
+from slurmk.daemon.returning import Returning
 from slurmk.daemon.timers import Timers
 from slurmk.daemon.triggers import TriggerKeeper
 from slurmk.model.job import Job
@@ -324,12 +325,14 @@ class Daemon:
             self._answer, self.identities.look_up, self.launcher.attach, most, Members(self, self.identities).find
         )
         listening = listen(self.socket_path)
+        self.returning = Returning(recovered.jobs, self._end_unattended)
         self.engine.start()
         self._drop_strays()
         await self._take_up_jobs()  # before the first stepd comes back: one that is not known ends its job
         self.server = await loop.create_unix_server(self.doorkeeper.connection, sock=listening, backlog=1024)
         if self._remote is not None:
             self.remote_server = await loop.create_server(self.doorkeeper.remote, sock=self._remote, backlog=1024)
+        self.returning.start()
         self._guarding = loop.create_task(self._guard_socket())
         self.triggers.tell("primary_slurmctld_resumed_operation")
         self._watching = loop.create_task(self.keeper.watch())
@@ -362,6 +365,12 @@ class Daemon:
         if strays:
             self.engine.report(EndRecurrence(self.now(), Caller(0, "root", True), strays))
 
+    def _end_unattended(self, job_ids: tuple[int, ...]) -> bool:
+        if self.engine.fault:
+            return False
+        self.engine.apply(Kill(self.now(), Caller(0, "root", True), tuple(map(JobSelection, job_ids))))
+        return True
+
     async def _guard_socket(self) -> None:
         """Listen at a new socket when somebody removed the file of the old one."""
         loop = asyncio.get_running_loop()
@@ -380,6 +389,7 @@ class Daemon:
         await self.planning.stop()
         if self._end_jobs:
             await self._cancel_all()  # while stepds that are away can still call
+        self.returning.stop()
         self._guarding.cancel()
         self._watching.cancel()
         self._collecting.cancel()

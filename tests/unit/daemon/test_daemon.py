@@ -35,7 +35,7 @@ from slurmk.core.events import (
     Submit,
     UpdatePartition,
 )
-from slurmk.daemon import configured
+from slurmk.daemon import configured, returning
 from slurmk.daemon.controller import Daemon
 from slurmk.model.job import Credentials, Job, JobRequest
 from slurmk.model.node import Node, Partition
@@ -142,11 +142,11 @@ def run(story: Callable[[], Awaitable[None]]) -> None:
     asyncio.run(within())
 
 
-def submission(daemon: Daemon, user_id: int | None = None, **request: object) -> Submit:
+def submission(daemon: Daemon, user_id: int | None = None, *, batch: bool = True, **request: object) -> Submit:
     user_id = os.geteuid() if user_id is None else user_id
     credentials = Credentials(user_id, user_id, "someone", "")
     wanted = JobRequest(**{"name": "test", "current_working_directory": "/", "tasks": 1, "memory_per_node": 10, **request})  # type: ignore[arg-type]
-    one = Submission(wanted, credentials, True, "", "", "here", 1)
+    one = Submission(wanted, credentials, batch, "", "", "here", 1)
     return Submit(daemon.now(), Caller(user_id, "someone", user_id == 0), (one,))
 
 
@@ -212,6 +212,26 @@ def test_jobs_at_set_times_that_no_table_has_end_at_the_next_start(tmp_path: Pat
             (tmp_path / "d" / "state" / "crontabs.json").write_text("[")
         async with up(tmp_path / "d") as (daemon, _):
             assert daemon.machine.jobs[ids[0]].state is JobState.PENDING
+
+    run(story)
+
+
+def test_allocations_that_nobody_waits_for_any_more_end_after_a_restart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(returning, "RETURN_SECONDS", 0.1)
+
+    async def story() -> None:
+        async with up(tmp_path / "d") as (daemon, _):
+            runs = await accepted(daemon, submission(daemon, batch=False, tasks=4, minimum_nodes=2))
+            await until(lambda: daemon.machine.jobs[runs].state is JobState.RUNNING)
+            script = await accepted(daemon, submission(daemon, hold=True))
+            gone, back = [await accepted(daemon, submission(daemon, batch=False, hold=True)) for _ in range(2)]
+        async with up(tmp_path / "d") as (daemon, _):
+            daemon.returning.came_back(back)
+            await until(lambda: daemon.machine.jobs[gone].state is JobState.CANCELLED)
+            states = [daemon.machine.jobs[job].state for job in (runs, script, back)]
+            assert states == [JobState.RUNNING, JobState.PENDING, JobState.PENDING]
 
     run(story)
 
