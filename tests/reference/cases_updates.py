@@ -26,7 +26,6 @@ CASES = [
             title=f"runs: {field}",
         )
         for field in (
-            "endtime=now-1hour",
             "timelimit=4",
             "timelimit+=5",
             "TimeLimit-=2",
@@ -40,6 +39,7 @@ CASES = [
             "nice=3",
             "priority=9",
             "dependency=singleton",
+            "endtime=now-1hour",
         )
     ),
 ]
