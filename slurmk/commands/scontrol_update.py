@@ -475,8 +475,11 @@ def _resolved(change: tuple[str, object], job: Job) -> tuple[str, object]:
     if field == "relative_limit":
         assert isinstance(value, int)
         if job.time_limit >= NO_VALUE:
-            raise SlurmError(Errno.INVALID_TIME_LIMIT)
-        return "time_limit", max(job.time_limit + value, 0)
+            raise Failure("scontrol: error: Cannot increment/decrement TimeLimit when set to UNLIMITED.")
+        if job.time_limit + value < 0:
+            limits = f"({-value} > {job.time_limit})"
+            raise Failure(f"scontrol: error: TimeLimit decrement larger than current time limit {limits}")
+        return "time_limit", job.time_limit + value
     if field == "end_time":
         assert isinstance(value, int)
         start = job.start_time if job.state is not JobState.PENDING else 0
