@@ -153,7 +153,7 @@ def read_layers(
     count = max(len(given), len(script.components) if script else 0)
     told: list[Options] = []
     for index in range(count):
-        options = told[-1].next_component() if told else Options()
+        options = told[-1].next_component() if told else _before_all(command, given, now)
         if script is not None:
             if index < len(script.components):
                 words = (word for directive in script.components[index] for word in directive.words)
@@ -166,6 +166,20 @@ def read_layers(
             _take_given(command, options, given[min(index, len(given) - 1)], now, "command line")
         told.append(options)
     return told
+
+
+def _before_all(command: str, given: Sequence[Sequence[Given]], now: float) -> Options:
+    """What a first component starts from. sbatch reads its whole command line once before everything else, and what that
+    says anywhere and components inherit holds for the first one too, where nothing else does."""
+    options = Options()
+    if command != "sbatch" or len(given) < 2:
+        return options
+    for component in given:
+        _take_given(command, options, component, now, "script")
+        options = options.next_component()
+    for name in COUNTED:
+        options.values.pop(name, None)
+    return options
 
 
 def _take_directives(command: str, options: Options, words: Iterable[str], now: float) -> None:

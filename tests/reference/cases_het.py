@@ -19,6 +19,9 @@ _LAYERS = (
     "--network=x --bb=y : -n1",
     "-C a100 --prefer=ib : -n1",
     "-J x -c 2 -n 2 --tmp=5 : -n1",
+    "-n1 : -n1 --mem=300 -C cpu : -n1",
+    "-n1 : -J b --mail-type=END --mail-user=bob : -J c -c 2",
+    "-n1 : -n1 --hint=nomultithread -x n3",
 )
 _VARIABLES = (
     "SBATCH_MEM_PER_CPU=3 : -n1 : -n1",
