@@ -109,6 +109,11 @@ class Options:
         said = {name: text for name, text in self.said.items() if again.isdisjoint(_fields_of(name))}
         return Options(kept, said)
 
+    def forget(self, fields: frozenset[str]) -> None:
+        """Take back what was said of these fields."""
+        self.values = {name: value for name, value in self.values.items() if name not in fields}
+        self.said = {name: text for name, text in self.said.items() if fields.isdisjoint(_fields_of(name))}
+
     def get(self, name: str, otherwise: Any = None) -> Any:
         return self.values.get(name, otherwise)
 
@@ -175,10 +180,11 @@ def _before_all(command: str, given: Sequence[Sequence[Given]], now: float) -> O
     if command != "sbatch" or len(given) < 2:
         return options
     for component in given:
-        _take_given(command, options, component, now, "script")
+        if any(MEMORY_FIELDS & set(_fields_of(one.name)) for one in component):
+            options.forget(MEMORY_FIELDS)
+        _take_given(command, options, component, now, "environment")  # which gives way to everything else
         options = options.next_component()
-    for name in COUNTED:
-        options.values.pop(name, None)
+    options.forget(OF_ONE_COMPONENT | frozenset(COUNTED))
     return options
 
 
