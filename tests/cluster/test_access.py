@@ -28,7 +28,7 @@ rules:
 - {apiGroups: [coordination.k8s.io], resources: [leases], verbs: [get, create, update]}
 - {apiGroups: [""], resources: [pods], verbs: [create, get, patch, delete, deletecollection]}
 - {apiGroups: [""], resources: [secrets], verbs: [create, get, list, delete, deletecollection]}
-- {apiGroups: [""], resources: [configmaps], verbs: [create]}
+- {apiGroups: [""], resources: [configmaps], verbs: [create, list, delete]}
 - {apiGroups: [""], resources: [events], verbs: [list]}
 - {apiGroups: [scheduling.k8s.io], resources: [podgroups], verbs: [create, get, delete]}
 ---
