@@ -84,7 +84,8 @@ async def _run(call: Call, controller: Controller, output: Output) -> int:
         raise OptionError(f"{NAME}: fatal: No command given to execute.", code=1)
     job_id = _job_id(early, call.environment)
     ignored = OF_STEPS if job_id is None else OF_ALLOCATIONS
-    told = read_layers(NAME, call.environment, given, controller.now(), ignored_variables=ignored)
+    environment = _of_component(call.environment, controller, job_id)
+    told = read_layers(NAME, environment, given, controller.now(), ignored_variables=ignored)
     options = told[0]
     if options.get("verbose"):
         output.error("".join(f"{line}\n" for line in verbose_lines(NAME, options)))
@@ -175,6 +176,12 @@ async def _multi_prog(output: Output, options: Options, operands: Sequence[str])
 # ------------------------------------------------------------------------------------------------- in a job
 
 
+def _of_component(environment: Mapping[str, str], controller: Controller, job_id: int | None) -> Mapping[str, str]:
+    """The variables that a step sees which names no component: in a het job, those of the first, where it runs."""
+    job = None if job_id is None else controller.machine.jobs.get(job_id)
+    return environment if job is None or not job.het_components else environment_of(environment, 0)
+
+
 def _step_in_job(
     call: Call,
     controller: Controller,
@@ -185,7 +192,8 @@ def _step_in_job(
     job_id: int,
 ) -> int:
     job = _running_job(call, controller, job_id)
-    checked = request_of(NAME, options, call)
+    within = replace(call, environment=_of_component(call.environment, controller, job_id))
+    checked = request_of(NAME, options, within)
     output.error("".join(f"{line}\n" for line in checked.warnings))
     step = _step(call, options, checked.request, operands, multi_prog, job, controller.machine.site)
     step = _with_program(step, options, controller.machine.site, output)
@@ -489,8 +497,14 @@ async def _alone(
         _step(call, options, checked.request, operands, multi_prog, job, controller.machine.site), owns_allocation=True
     )
     step = _with_program(step, options, controller.machine.site, output)
-    _execute(call, controller, output, step, job, options)
+    inside = replace(call, environment={**call.environment, **_place_of(call)})
+    _execute(inside, controller, output, step, job, options)
     return 0
+
+
+def _place_of(call: Call) -> dict[str, str]:
+    """Where the allocation was asked for."""
+    return {"SLURM_SUBMIT_DIR": call.directory, "SLURM_SUBMIT_HOST": call.host}
 
 
 async def _alone_together(
@@ -569,9 +583,7 @@ async def _submit(
 
 def _files(call: Call, options: Options, request: JobRequest) -> JobFiles:
     """What processes of the allocation that nobody gives another environment start from."""
-    environment = dict(call.environment) | option_variables(request, options)
-    environment["SLURM_SUBMIT_DIR"] = call.directory
-    environment["SLURM_SUBMIT_HOST"] = call.host
+    environment = dict(call.environment) | option_variables(request, options) | _place_of(call)
     environment["SLURM_JOB_NAME"] = request.name or ""
     encoded = {as_bytes(name): as_bytes(value) for name, value in environment.items()}
     return JobFiles(script=b"", arguments=(), environment=encoded, secret=b"")

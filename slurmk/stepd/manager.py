@@ -15,9 +15,10 @@ From srun in a het job: ``number``. To it: ``number`` (number).
 From salloc: ``hold``, then ``return`` (status). To salloc: ``revoked`` (timed_out), ``returned``, ``notice`` (text).
 
 From srun: ``step`` (request, environment, owns_allocation, pty, address), ``go`` (het), ``signal`` (signal), ``kill``
-(signal, cause, kill_wait), ``window`` (rows, columns), and STREAM frames of input. To srun: ``refused`` (text), ``waiting``
-(text), ``created`` (step, nodes, ranks, …), ``running`` (node, tasks), ``exit`` (node, rank, status), ``failed`` (node, text,
-errno), ``aborting``, ``taken``, ``ended``, ``returned``, and STREAM frames of output.
+(signal, cause, kill_wait), ``window`` (rows, columns), ``release``, and STREAM frames of input. To srun: ``refused``
+(text), ``waiting`` (text), ``created`` (step, nodes, ranks, …), ``running`` (node, tasks), ``exit`` (node, rank, status),
+``failed`` (node, text, errno), ``misconfigured`` (lines), ``aborting``, ``taken``, ``ended``, ``returned``, and STREAM
+frames of output.
 """
 
 from __future__ import annotations
@@ -117,6 +118,7 @@ class Step:
         self.kept: Deque[bytes] = collections.deque()  # frames of output for sattachs that come later
         self._kept_size = 0
         self.go = asyncio.Event()  # srun has sent the program and run its prolog
+        self.released = asyncio.Event()  # the parts in other components, too, need the allocation no more
         self.ports = ""  # reserved for it: 12000-12001
         self.het: Message = {}  # of a step over several components: what the whole is, and where this part begins
         if not any(request.get(name) for name in GATED):
@@ -476,12 +478,15 @@ class StepManager:
         listening: List[asyncio.Task[Any]] = []
         following = self.node.spawn(self._follow(step, reader))
         try:
-            await self._begin(step, following)
+            await self._while_there(step.go, following)
             self._set_limit(step)
             plan = programs.tasks_of(self.job, step, opening, self.memory_of(step))
             for index, name in enumerate(step.nodes):
                 listening.append(self.node.spawn(self._start_on(step, index, name, plan[index])))
             await asyncio.gather(*listening)
+        except programs.Misconfigured as error:
+            step.tell({"kind": "misconfigured", "lines": error.lines})
+            step.statuses.setdefault(0, 1 << 8)
         except (OSError, ValueError) as error:
             step.tell({"kind": "failed", "node": step.nodes[0], "text": str(error), "errno": 1})
             step.statuses.setdefault(0, 1 << 8)
@@ -489,20 +494,22 @@ class StepManager:
             for timer in step.timers:
                 timer.cancel()
             self._end(step)
+        step.tell({"kind": "ended", "state": step.state})
+        if step.request.get("het") and opening.get("owns_allocation"):
+            await self._while_there(step.released, following)
         following.cancel()
         await asyncio.wait([following])
-        step.tell({"kind": "ended", "state": step.state})
         if step.writer is not None:
             with contextlib.suppress(OSError):
                 await step.writer.drain()
         return step.status
 
-    async def _begin(self, step: Step, following: asyncio.Task[Any]) -> None:
-        """Wait for srun's prolog, as long as srun is there."""
-        if not step.go.is_set():
-            going = self.node.spawn(step.go.wait())
-            await asyncio.wait({going, following}, return_when=asyncio.FIRST_COMPLETED)
-            going.cancel()
+    async def _while_there(self, word: asyncio.Event, following: asyncio.Task[Any]) -> None:
+        """Wait for a word of srun's, as long as srun is there."""
+        if not word.is_set():
+            waiting = self.node.spawn(word.wait())
+            await asyncio.wait({waiting, following}, return_when=asyncio.FIRST_COMPLETED)
+            waiting.cancel()
 
     def _end(self, step: Step) -> None:
         """Give back what the step held, and report how it ended."""
@@ -672,6 +679,8 @@ class StepManager:
         elif kind == "go":
             step.take_place(message.get("het") or {})
             step.go.set()
+        elif kind == "release":
+            step.released.set()
         elif kind == "window":
             for link in step.keepers.values():
                 link.tell({"kind": "window", "rows": message["rows"], "columns": message["columns"]})

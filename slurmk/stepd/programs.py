@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 
 from slurmk.stepd import binding, environment, output
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict, List, Mapping, Sequence
+    from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
 
     from slurmk.stepd.manager import Step
 
     Message = Dict[str, Any]
 
 
+class Misconfigured(Exception):
+    """A --multi-prog file cannot be followed; ``lines`` say why."""
+
+    def __init__(self, *lines: str) -> None:
+        super().__init__("\n".join(lines))
+        self.lines = list(lines)
+
+
 def tasks_of(job: Mapping[str, Any], step: Step, opening: Mapping[str, Any], memory: Sequence[int]) -> List[Message]:
-    """The specification of each node's keeper. ``memory`` is the MiB that it may use there. Raises ValueError for a
-    --multi-prog file that lacks a task."""
+    """The specification of each node's keeper. ``memory`` is the MiB that it may use there. Raises Misconfigured."""
     request = step.request
     made = step.layout
     programs = _programs(request, sum(step.het["counts"]) if step.het else made.tasks)
@@ -131,40 +139,79 @@ def _programs(request: Mapping[str, Any], tasks: int) -> List[List[str]]:
 
 
 def multiple(text: str, tasks: int, name: str) -> List[List[str]]:
-    """The programs that a --multi-prog file gives to the tasks; ``%t`` is the task, ``%o`` its number in its line's range."""
+    """The programs that a --multi-prog file gives to the tasks; ``%t`` is the task, ``%o`` its number in its line's range.
+    Raises Misconfigured."""
     found: Dict[int, List[str]] = {}
     rest: List[str] = []
-    for line in text.replace("\\\n", " ").splitlines():
-        if not line.strip() or line.lstrip().startswith("#"):
-            continue
-        ranks, _, program = line.strip().partition(" ")
+    for number, line in _records(text):
+        ranks, program = [*line.split(None, 1), ""][:2]
         try:
-            words = shlex.split(program)
-        except ValueError:
-            words = program.split()
-        if not words:
-            raise ValueError("Configuration file invalid, no program for task ids %s" % ranks)
-        if ranks == "*":
-            rest = words
-            continue
-        for offset, rank in enumerate(_ranks(ranks, tasks)):
-            found[rank] = [word.replace("%t", str(rank)).replace("%o", str(offset)) for word in words]
+            words = _words(program)
+            if ranks == "*":
+                rest = rest or words
+                continue
+            if rest:
+                raise Misconfigured("Task range specification with asterisk must be last")
+            for offset, rank in enumerate(_ranks(ranks, tasks)):
+                if rank in found:
+                    raise Misconfigured("Duplicate record for task %d" % rank)
+                found[rank] = [word.replace("%t", str(rank)).replace("%o", str(offset)) for word in words]
+        except Misconfigured as error:
+            raise Misconfigured(*error.lines, "Line %d of configuration file %s invalid" % (number, name)) from None
     programs = []
     for rank in range(tasks):
         if rank not in found and not rest:
-            raise ValueError("Configuration file %s invalid, no record for task id %d" % (name, rank))
+            raise Misconfigured("Configuration file %s invalid, no record for task id %d" % (name, rank))
         programs.append(found.get(rank) or [word.replace("%t", str(rank)).replace("%o", str(rank)) for word in rest])
     return programs
 
 
-def _ranks(text: str, tasks: int) -> Sequence[int]:
+def _records(text: str) -> Iterator[Tuple[int, str]]:
+    """Each record of a --multi-prog file, and the number of its last line: a backslash goes on with the next."""
+    record = ""
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.endswith("\\"):
+            record += line[:-1] + " "
+            continue
+        record = (record + line).strip()
+        if record and not record.startswith("#"):
+            yield number, record
+        record = ""
+
+
+def _words(program: str) -> List[str]:
+    try:
+        words = shlex.split(program)
+    except ValueError:
+        words = program.split()
+    if not words:
+        raise Misconfigured()
+    return words
+
+
+_RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", re.ASCII)
+
+
+def _ranks(text: str, tasks: int) -> List[int]:
+    """Tasks that a record names, such as ``0,2-3``; a comma too many means nothing. Raises Misconfigured."""
     ranks: List[int] = []
-    for item in text.split(","):
-        low, dash, high = item.partition("-")
-        if not low.isdigit() or (dash and not high.isdigit()):
-            raise ValueError("Configuration file invalid, task ids %s" % text)
-        ranks += range(int(low), min(int(high or low), tasks - 1 if int(low) < tasks else int(low)) + 1)
+    for item in filter(None, text.split(",")):
+        match = _RANGE.fullmatch(item)
+        if match is None:
+            raise Misconfigured(_no_range(item))
+        low, high = int(match.group(1)), int(match.group(2) or match.group(1))
+        if high >= tasks:
+            raise Misconfigured("Invalid task id, %d >= ntasks" % high)
+        if low > high:
+            raise Misconfigured("Invalid task range, %d-%d" % (low, high))
+        ranks += range(low, high + 1)
     return ranks
+
+
+def _no_range(item: str) -> str:
+    if re.fullmatch("-[0-9]+", item):
+        return "Invalid task id, %s < 0" % item
+    return "Invalid task range specification" + ("" if item[:1].isdigit() else " (%s)" % item)
 
 
 def _files(job: Mapping[str, Any], step: Step, opening: Mapping[str, Any], index: int, rank: int) -> Message:
@@ -195,5 +242,5 @@ def _files(job: Mapping[str, Any], step: Step, opening: Mapping[str, Any], index
     if request.get("error") is None:
         error = "stdout" if out != "stream" else "stream"
     if opening.get("pty") and rank:
-        out = error = "null"
+        return {"stdin": None, "stdout": "null", "stderr": "null"}
     return {"stdin": source(request.get("input")), "stdout": out, "stderr": error}

@@ -116,6 +116,7 @@ class Part:
         self.channel: messages.Channel
         self.created: Message = {}
         self.first = 0  # the number of its first task in the whole step
+        self.sinks: Dict[int, Sink] = {}
         self.ended = False
         self.returned = False
 
@@ -150,8 +151,7 @@ class Srun:
         self.untaken = 0
         self.input: Optional[int] = None
         self.input_rank = ALL_TASKS
-        self.early: List[Tuple[int, int, bytes]] = []
-        self.sinks: Dict[int, Sink] = {}
+        self.early: List[Tuple[Part, int, int, bytes]] = []
         self.terminal: Optional[Terminal] = None
         self.pending: List[int] = []
         self._wake, self._wake_end = os.pipe()
@@ -249,7 +249,7 @@ class Srun:
                 part.channel.flush()
                 for kind, payload in part.channel.receive():
                     if kind == wire.STREAM:
-                        self._output(*messages.unpack_stream(payload))
+                        self._output(part, *messages.unpack_stream(payload))
                     elif kind == wire.MESSAGE:
                         self._hear(messages.unpack(payload), part)
         if self.input is not None and self.input in ready:
@@ -302,11 +302,18 @@ class Srun:
             self.waiting_at = time.monotonic() + WAITING_SECONDS
         elif kind == "failed":
             self._launch_failed(message)
+        elif kind == "misconfigured":
+            for line in message["lines"]:
+                say("error: %s" % line)
+            self.failed = 1
         elif kind == "aborting":
             self._say_aborted()
         elif kind == "ended":
             part.ended = True
-            self.ended = self.ended or all(part.ended for part in self.parts)
+            if not self.ended and all(part.ended for part in self.parts):
+                self.ended = True
+                if self.request.get("het"):
+                    self._tell({"kind": "release"})
         elif kind == "returned":
             part.returned = True
             self.returned = self.returned or all(part.returned for part in self.parts)
@@ -347,13 +354,7 @@ class Srun:
                 ranks = [part.first + rank for rank in ranks]
                 self.ranks.update(dict.fromkeys(ranks, node))
                 self._detail("launching %s on host %s, %d tasks: %s" % (self.name, node, len(ranks), texts.bracketed(ranks)))
-        width = len(str(max(1, len(self.ranks)) - 1)) if self.request.get("label") else 0
-        buffered = not self.request.get("unbuffered") and self.terminal is None
-        self.sinks[1] = self._sink("output", "stdout", 1, width, buffered)
-        if self.request.get("error") is None and self.request.get("output") is not None:
-            self.sinks[2] = self.sinks[1]
-        else:
-            self.sinks[2] = self._sink("error", "stderr", 2, width, buffered)
+            self._open_sinks(part)
         for each in self.early:
             self._output(*each)
         self.early.clear()
@@ -379,29 +380,40 @@ class Srun:
             part.channel.message({"kind": "go", "het": het})
             nodes += len(part.created["nodes"])
 
-    def _sink(self, name: str, stream: str, descriptor: int, width: int, buffered: bool) -> Sink:
-        pattern = self.request.get(name)
+    def _open_sinks(self, part: Part) -> None:
+        """Where the output of a part of the step goes, as its own options say; labels are as wide as its own tasks need."""
+        tasks = sum(map(len, part.created["ranks"]))
+        width = len(str(max(1, tasks) - 1)) if part.request.get("label") else 0
+        buffered = not part.request.get("unbuffered") and self.terminal is None
+        part.sinks[1] = self._sink(part.request, "output", "stdout", 1, width, buffered)
+        if part.request.get("error") is None and part.request.get("output") is not None:
+            part.sinks[2] = part.sinks[1]
+        else:
+            part.sinks[2] = self._sink(part.request, "error", "stderr", 2, width, buffered)
+
+    def _sink(self, request: Message, name: str, stream: str, descriptor: int, width: int, buffered: bool) -> Sink:
+        pattern = request.get(name)
         if pattern is None or pattern == "all" or output.differs_by_task(pattern):
             return Sink(descriptor, width, buffered)
         if pattern == "none":
             return Sink(os.open("/dev/null", os.O_WRONLY), width, buffered)
         if pattern.isdigit():
             return Sink(descriptor, width, buffered, int(pattern))
-        path = os.path.join(self.request["cwd"], output.fill(pattern, self.created["values"]))
-        append = str(self.request.get("open_mode") or "w").startswith("a")
+        path = os.path.join(request["cwd"], output.fill(pattern, self.created["values"]))
+        append = str(request.get("open_mode") or "w").startswith("a")
         try:
             own = Identity(os.geteuid(), os.getegid(), os.getgroups())
-            return Sink(output.open_output(path, append, own, int(self.request.get("umask", 0o022))), width, buffered)
+            return Sink(output.open_output(path, append, own, int(request.get("umask", 0o022))), width, buffered)
         except OSError as error:
             say("error: Could not open %s file: %s" % (stream, error.strerror))
             self.failed = 1
             self._kill(signal.SIGKILL, "")
             return Sink(os.open("/dev/null", os.O_WRONLY), width, buffered)
 
-    def _output(self, stream: int, rank: int, data: bytes) -> None:
-        sink = self.sinks.get(stream)
+    def _output(self, part: Part, stream: int, rank: int, data: bytes) -> None:
+        sink = part.sinks.get(stream)
         if sink is None:
-            self.early.append((stream, rank, data))
+            self.early.append((part, stream, rank, data))
         else:
             sink.take(rank, data)
 

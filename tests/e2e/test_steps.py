@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import subprocess
 import time
 
+import pytest
 from embedded import Cluster, wait_for
 
 
@@ -192,6 +194,46 @@ exit 0
     ]
     assert "code 3" in lines
     assert lines[-1] == "srun: error: Requested het-group offset exceeds highest hetjob index (2 > 1)"
+
+
+@pytest.mark.parametrize(("counts", "ranks"), [((1, 2), "0"), ((2, 1), "01")])
+def test_a_plain_step_is_of_the_first_component(cluster: Cluster, counts: tuple[int, int], ranks: str) -> None:
+    within = "srun -l echo q; SLURM_NTASKS=9 srun -l echo q; srun -l --het-group=0,1 echo both"
+    lines = cluster.ok(f"salloc -n{counts[0]} : -n{counts[1]} bash -c '{within}'").splitlines()
+    assert sorted(lines) == [
+        line for rank in "012" for line in (f"{rank}: both", *([f"{rank}: q"] * 2 if rank in ranks else []))
+    ]
+
+
+def test_each_component_labels_its_own_output(cluster: Cluster) -> None:
+    assert sorted(cluster.ok("srun -n1 : -n2 -l echo y").splitlines()) == ["1: y", "2: y", "y"]
+    assert sorted(cluster.ok("srun -n1 -l : -n2 echo y").splitlines()) == ["0: y", "1: y", "2: y"]
+    cluster.ok("srun -n1 -o first : -n1 -l -o second echo y")
+    assert [(cluster.work / name).read_text() for name in ("first", "second")] == ["y\n", "1: y\n"]
+
+
+@pytest.mark.parametrize("parts", ["true : -n1 bash -c 'sleep 1; echo x'", "bash -c 'sleep 1; echo x' : -n1 true"])
+def test_no_component_ends_before_the_others(cluster: Cluster, parts: str) -> None:
+    done = cluster.run(f"srun -n1 {parts}")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "x\n", "")
+
+
+def test_tasks_know_where_srun_was_called(cluster: Cluster) -> None:
+    show = "bash -c 'echo $SLURM_SUBMIT_DIR $SLURM_SUBMIT_HOST'"
+    host = os.uname().nodename.partition(".")[0]
+    for command in (f"srun {show}", f"srun -D /tmp {show}", f"salloc {show}", f"salloc srun {show}"):
+        assert cluster.ok(command) == f"{cluster.work} {host}", command
+    assert cluster.ok(f"SLURM_SUBMIT_DIR=/else srun {show}") == f"{cluster.work} {host}"
+
+
+def test_programs_that_a_task_has_twice(cluster: Cluster) -> None:
+    (cluster.work / "twice").write_text("0 echo a\n0-1 echo b\n")
+    done = cluster.run("srun -n2 --multi-prog twice")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert [line for line in done.stderr.splitlines() if line.startswith("srun: error:")] == [
+        "srun: error: Duplicate record for task 0",
+        "srun: error: Line 2 of configuration file twice invalid",
+    ]
 
 
 def test_several_programs_in_one_step(cluster: Cluster) -> None:

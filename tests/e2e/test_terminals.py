@@ -36,6 +36,16 @@ def test_only_the_first_task_has_the_terminal(cluster: Cluster) -> None:
     assert shell.end() == 0
 
 
+@pytest.mark.parametrize("options", ["-n2", "-N2"])
+def test_a_shell_ends_though_other_tasks_would_read(cluster: Cluster, options: str) -> None:
+    shell = Terminal(f"srun {options} --pty bash --norc -i; echo code $?", cluster.environment, cluster.work)
+    shell.press("echo task $SLURM_PROCID of $SLURM_NTASKS\n")
+    shell.wait_for("task 0 of 2\n")
+    shell.press("exit 3\n")
+    shell.wait_for("code 3", 10)
+    assert shell.end() == 0
+
+
 def test_without_a_terminal_there_is_none_to_give(cluster: Cluster) -> None:
     done = cluster.run("srun --pty cat", stdin="hi\n")
     assert (done.returncode, done.stdout) == (0, "hi\n")

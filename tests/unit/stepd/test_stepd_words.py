@@ -12,7 +12,7 @@ from slurmk import wire
 from slurmk.stepd import hosts, messages, output, ports, texts
 from slurmk.stepd.environment import binding_lines, bound, gpu_binding, path_with, requested_variables, task_variables
 from slurmk.stepd.layout import Refused, parse_gres
-from slurmk.stepd.programs import multiple
+from slurmk.stepd.programs import Misconfigured, multiple
 
 
 @pytest.mark.parametrize(
@@ -82,8 +82,35 @@ def test_programs_of_tasks() -> None:
         ["printf", "2 1"],
         ["other", "a b"],
     ]
-    with pytest.raises(ValueError, match=r"Configuration file one\.conf invalid, no record for task id 1"):
+    with pytest.raises(Misconfigured, match=r"Configuration file one\.conf invalid, no record for task id 1"):
         multiple("0 echo\n", 2, "one.conf")
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "why"),
+    [
+        ("0 echo a\n0-1 echo b\n", 2, ["Duplicate record for task 0"]),
+        ("# first\n\n0 echo a\n1,0 echo b\n", 4, ["Duplicate record for task 0"]),
+        ("0 echo a\\\n b\n0 echo c\n", 3, ["Duplicate record for task 0"]),
+        ("1,1 echo a\n", 1, ["Duplicate record for task 1"]),
+        ("* echo a\n0 echo b\n", 2, ["Task range specification with asterisk must be last"]),
+        ("0-2 echo a\n", 1, ["Invalid task id, 2 >= ntasks"]),
+        ("-1 echo a\n", 1, ["Invalid task id, -1 < 0"]),
+        ("x echo a\n", 1, ["Invalid task range specification (x)"]),
+        ("0 echo a\n1-x echo a\n", 2, ["Invalid task range specification"]),
+        ("1-0 echo a\n", 1, ["Invalid task range, 1-0"]),
+        ("0 echo a\n1\n", 2, []),
+    ],
+)
+def test_records_of_programs_that_cannot_be(text: str, line: int, why: list[str]) -> None:
+    with pytest.raises(Misconfigured) as refused:
+        multiple(text, 2, "m")
+    assert refused.value.lines == [*why, f"Line {line} of configuration file m invalid"]
+
+
+def test_records_of_programs_that_can_be() -> None:
+    assert multiple("0\techo a\n* echo b\n* echo c\n", 2, "m") == [["echo", "a"], ["echo", "b"]]
+    assert multiple("0,,1, echo a\n", 2, "m") == [["echo", "a"], ["echo", "a"]]
 
 
 def test_endings() -> None:
