@@ -248,8 +248,13 @@ def _lacks(reader: Reader, job: Job, known: Explanation, room: Room) -> Iterator
         yield f"It needs {_count(room.wanted_nodes, 'node')} in {where}, but only {never[1]} {asked}."
         return
     would_do = room.suitable[-1][1]
+    if room.most_tasks < room.wanted_tasks:
+        most = f"{_count(would_do, 'node')} of {where} that would do, all idle, hold {_count(room.most_tasks, 'task')}"
+        yield f"It can never start as it is: it has {_count(room.wanted_tasks, 'task')}, and the {most}."
+        return
     tasks = f" for {_count(room.wanted_tasks, 'task')}" if room.wanted_tasks > room.wanted_nodes else ""
-    can = f"{room.free or 'none'} can take a part of it now{f' ({room.free_tasks} tasks)' if tasks and room.free else ''}"
+    held = f" ({_count(room.free_tasks, 'task')})" if tasks and room.free else ""
+    can = f"{room.free or 'none'} can take a part of it now{held}"
     yield f"In {where} it needs {_count(room.wanted_nodes, 'node')}{tasks}; {would_do} would do, of which {can}."
     if room.short and _is_short(room):
         found = [f"{'all' if count == would_do > 1 else count} {_lack(name, count)}" for name, count in room.short]

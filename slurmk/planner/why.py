@@ -62,8 +62,9 @@ class Counted:
 class Room:
     """One way to run the job (a partition, a reservation, one of several constraints), and what there is for it now.
 
-    ``suitable`` says how many nodes are left after each thing that the job asks of a node, were they all idle; ``short`` how
-    many of those left lack what at this moment. ``free`` could take part of the job now, and hold ``free_tasks`` of it.
+    ``suitable`` says how many nodes are left after each thing that the job asks of a node, were they all idle, and
+    ``most_tasks`` how many tasks those that are left hold then; ``short`` how many of them lack what at this moment. ``free``
+    could take part of the job now, and hold ``free_tasks`` of it.
     """
 
     partition: str
@@ -74,6 +75,7 @@ class Room:
     short: tuple[tuple[str, int], ...]
     free: int
     free_tasks: int
+    most_tasks: int
     licenses: tuple[Counted, ...] = ()
     limits: tuple[Counted, ...] = ()
 
@@ -172,6 +174,7 @@ def _room(made: Forecast, row: PendingRow, need: Requirement) -> Room:
         short=tuple((name, count) for name, count in short if count),
         free=int((tasks > 0).sum()),
         free_tasks=int(min(tasks.sum(), need.tasks)),
+        most_tasks=int(need.static_tasks[nodes].sum()),
         licenses=tuple(each for each in licenses if " beside " not in each.name),
         limits=tuple(_limits(made, row, need, left)),
     )

@@ -89,6 +89,17 @@ def test_gpus_are_lacking(full: FakeController) -> None:
     assert "  --nodes=1: now, 1 node\n" in text
 
 
+def test_more_tasks_than_there_is_room_for() -> None:
+    controller = FakeController()
+    job = controller.submit(BOB, partition="cpu", tasks=200)
+    controller.start_all()
+    expected = (
+        "It can never start as it is: it has 200 tasks, and the 4 nodes of partition cpu that would do, "
+        "all idle, hold 64 tasks.\n"
+    )
+    assert expected in why(controller, job)
+
+
 def test_a_shorter_job_fits_before_the_next_one(full: FakeController) -> None:
     wide(full, minimum_nodes=4, maximum_nodes=4, nodes="4", time_limit=30)
     job = full.submit(BOB, partition="cpu", time_limit=60, tasks=16, maximum_nodes=16)
