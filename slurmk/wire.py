@@ -22,7 +22,9 @@ TOKEN = 2  # a JWT, on a network connection
 ARGUMENTS = 3  # the command's arguments without its name
 DIRECTORY = 4  # its working directory
 ENVIRONMENT = 5  # NAME=VALUE, each ended by NUL
-FACTS = 6  # name=value, each ended by NUL: umask (octal), pid, sid, host, columns, tty (of 0, 1, 2, as digits), terminal
+FACTS = 6  # name=value, each ended by NUL: umask (octal), pid, sid, host, columns, tty (of 0, 1, 2, as digits), terminal,
+# resumes (1: it knows AWAIT)
+AWAITED = 12  # only when it calls again after AWAIT: what that said
 GO = 7  # the request is complete
 # On a network connection from inside a job, after HELLO and CHALLENGE, before all else:
 PROOF = 11  # "JOB RESTART NONCE HMAC": that it holds the job's secret for commands
@@ -42,6 +44,7 @@ READ = 22  # "LIMIT path": read that file, relative to the working directory, of
 READ_INPUT = 23  # "LIMIT": read standard input to its end
 EXECUTE = 24  # count of arguments NUL arguments… environment…: become that program (srun's and salloc's local part)
 EXIT = 25  # decimal exit code
+AWAIT = 28  # "JOB JOB…": it waits for these; when the connection goes, ask again, with AWAITED. None: no longer
 
 # Between stepd, srun and the controller, after HELLO:
 MESSAGE = 40  # a JSON object; "kind" says what it is

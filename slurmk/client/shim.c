@@ -27,7 +27,8 @@ extern char **environ;
 
 enum { HELLO = 1, ARGUMENTS = 3, DIRECTORY = 4, ENVIRONMENT = 5, FACTS = 6, GO = 7, CONTENT = 8, UNREADABLE = 9,
        SIGNALLED = 10 };
-enum { OUTPUT = 20, ERROR = 21, READ = 22, READ_INPUT = 23, EXECUTE = 24, EXIT = 25, WELCOME = 26 };
+enum { OUTPUT = 20, ERROR = 21, READ = 22, READ_INPUT = 23, EXECUTE = 24, EXIT = 25, WELCOME = 26,
+       AWAIT = 28 };
 
 #define MAXIMUM_FRAME (32u * 1024 * 1024)
 
@@ -40,6 +41,8 @@ static char root[PATH_MAX];
 static const char *command;
 static char **arguments;
 static int heard; /* the controller has said something, so it may have done what was asked */
+
+static char *awaited; /* the jobs that are awaited: for them the request can be made again */
 
 /* Become the Python form of this command. `why` is told to it when the request may have been received; without, it asks
  * again. */
@@ -130,8 +133,8 @@ static void append_facts(struct bytes *to)
         if (isatty(descriptor))
             strcat(terminals, (char[]){'0' + descriptor, 0});
     uname(&system);
-    int size = snprintf(text, sizeof text, "umask=%o%cpid=%d%csid=%d%chost=%s%ctty=%s%c", mask, 0, getpid(), 0, getsid(0), 0,
-                        system.nodename, 0, terminals, 0);
+    int size = snprintf(text, sizeof text, "umask=%o%cpid=%d%csid=%d%cresumes=1%chost=%s%ctty=%s%c", mask, 0, getpid(), 0,
+                        getsid(0), 0, 0, system.nodename, 0, terminals, 0);
     append(&facts, text, size);
     if (*terminals && !ttyname_r(*terminals - '0', name, sizeof name)) {
         append(&facts, "terminal=", 9);
@@ -161,6 +164,20 @@ static void send_all(int connection, const char *data, size_t size)
     }
 }
 
+static int connected = -1;
+
+static const int numbers[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGPIPE};
+
+static volatile sig_atomic_t told; /* the signal that the controller was told of */
+
+/* The controller went away: call again when that can do no harm. */
+static void lost(void)
+{
+    if (awaited && !told)
+        setenv("SLURMK_SHIM_AWAITED", awaited, 1);
+    leave_to_python(heard && (!awaited || told) ? "lost" : NULL);
+}
+
 static void receive_all(int connection, void *data, size_t size)
 {
     while (size) {
@@ -168,7 +185,7 @@ static void receive_all(int connection, void *data, size_t size)
         if (received < 0 && errno == EINTR)
             continue;
         if (received <= 0)
-            leave_to_python(heard ? "lost" : NULL);
+            lost();
         data = (char *)data + received;
         size -= received;
     }
@@ -219,12 +236,6 @@ static void send_content(int connection, const char *path, size_t limit)
     free(content.data);
     free(frame.data);
 }
-
-static int connected = -1;
-
-static const int numbers[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGPIPE};
-
-static volatile sig_atomic_t told; /* the signal that the controller was told of */
 
 /* What comes from now on waits until the program that we become has handlers of its own, and so does what came when the
  * controller had already answered. */
@@ -312,6 +323,10 @@ static void serve(int connection)
         }
         case READ_INPUT:
             send_content(connection, NULL, strtoul(payload, NULL, 10));
+            break;
+        case AWAIT:
+            free(awaited);
+            awaited = size ? strdup(payload) : NULL;
             break;
         case EXECUTE:
             become(payload, size);

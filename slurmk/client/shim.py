@@ -68,17 +68,25 @@ def run(command: str, socket_path: bytes) -> int:
         from slurmk.client import unreachable
 
         return unreachable.report_lost(command, arguments)
+    awaited = variable(environment, b"SLURMK_SHIM_AWAITED")
+    if awaited is not None:
+        AWAITED.append(awaited)
+        environment = without(environment, b"SLURMK_SHIM_AWAITED")
     data = request(command, arguments, environment, closed)
     try:
         return attempt(command, path, data, environment)
     except (OSError, Lost, wire.WireError) as error:
         from slurmk.client import unreachable
 
-        return unreachable.try_again(lambda: attempt(command, path, data, environment), error, command, arguments, environment)
+        again = unreachable.Again(lambda: attempt(command, path, data, environment), path, command, arguments, environment)
+        return again.try_again(error)
 
 
 def attempt(command: str, path: bytes, data: bytes, environment: bytes) -> int:
     """One connection with the whole request on it. OSError or Unheard when it can be tried again, else Lost or WireError."""
+    if AWAITED:
+        go = wire.encode(wire.GO)
+        data = data[: -len(go)] + wire.encode(wire.AWAITED, AWAITED[-1]) + go
     if path.startswith(b"tcp:"):
         from slurmk.client import remote
 
@@ -126,6 +134,11 @@ def variable(environment: bytes, name: bytes) -> "Optional[bytes]":
     return environment[start : environment.index(b"\0", start)]
 
 
+def without(environment: bytes, name: bytes) -> bytes:
+    """The environment without that variable."""
+    return b"".join([entry + b"\0" for entry in environment.split(b"\0")[:-1] if not entry.startswith(name + b"=")])
+
+
 def connect(path: bytes) -> "Socket":
     """A connection to the controller; OSError when nobody answers there."""
     from _socket import AF_UNIX, SOCK_STREAM, socket
@@ -171,6 +184,7 @@ def facts(command: str, closed: "List[int]") -> "List[bytes]":
         b"umask=%o" % umask,
         b"pid=%d" % posix.getpid(),
         b"sid=%d" % posix.getsid(0),
+        b"resumes=1",
         b"host=" + posix.uname().nodename.encode("utf-8", "surrogateescape"),
         b"tty=" + b"".join([b"%d" % descriptor for descriptor in terminals]),
     ]
@@ -232,6 +246,10 @@ CAME: "List[int]" = []
 """Those that the controller was told of."""
 
 
+AWAITED: "List[bytes]" = []
+"""The jobs that are awaited, as AWAIT named them last; empty when there are none. With these the request can be made again."""
+
+
 def keep_signals() -> None:
     """What comes from now on waits until the program that we become has handlers of its own, and so does what came when the
     controller had already answered."""
@@ -265,6 +283,8 @@ def serve(command: str, connection: "Socket", receive: "Optional[Callable[[], Tu
             if command == "salloc":
                 keep_signals()
             return execute(command, payload)
+        elif kind == wire.AWAIT:
+            AWAITED[:] = [payload] if payload else []
         elif kind != wire.WELCOME:
             raise wire.WireError("frame of kind %d is not an answer" % kind)
         kind, payload = receive()

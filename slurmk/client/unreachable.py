@@ -3,7 +3,9 @@
 Slurm's commands try for 10 seconds before they give up. So does the shim while the controller's socket is there, that
 is, while a controller died or is being started; where ``slurmk down`` took the socket away, it gives up at once, except
 inside a job, where it is worth waiting longer for the controller to come back. ``SLURMK_CONNECT_TIMEOUT`` (seconds)
-changes both. Texts and exit codes are those that the reference's commands give while slurmctld is down.
+changes both. A command that waits for a job, and was told so (AWAIT), calls again for as long as the cluster's directory
+is there: the job goes on whether there is a controller or not. Texts and exit codes are those that the reference's
+commands give while slurmctld is down.
 """
 
 import posix
@@ -59,30 +61,89 @@ DOWN = """Slurmctld(primary) at {host} is DOWN
 """
 
 
-def try_again(
-    attempt: "Callable[[], int]", error: Exception, command: str, arguments: "List[bytes]", environment: bytes
-) -> int:
-    """Go on after ``error`` with what can be done again; gives the exit code."""
-    from slurmk.client.shim import Lost, Unheard, variable
+class Again:
+    """A request that is made again, by ``attempt``, for as long as that makes sense."""
 
-    inside = bool(variable(environment, b"SLURM_JOB_ID"))
-    end = time.monotonic() + patience(error, inside, variable(environment, b"SLURMK_CONNECT_TIMEOUT"))
-    pause = 0.02
-    while isinstance(error, (OSError, Unheard)) and time.monotonic() + pause < end:
-        time.sleep(pause)
-        pause = min(pause * 1.5, 1.0)
+    def __init__(
+        self, attempt: "Callable[[], int]", path: bytes, command: str, arguments: "List[bytes]", environment: bytes
+    ) -> None:
+        self._attempt = attempt
+        self._path = path
+        self._command = command
+        self._arguments = arguments
+        self._environment = environment
+
+    def try_again(self, error: Exception) -> int:
+        """Go on after ``error``; gives the exit code."""
+        from slurmk.client.shim import AWAITED, CAME, Lost
+
+        began = time.monotonic()
+        limit = self._patience(error)
+        pause = 0.02
+        told = False
+        while _passes(error) and not CAME and time.monotonic() + pause < began + limit:
+            if AWAITED and self._command == "sbatch" and not told and time.monotonic() > began + TOLD_AFTER:
+                told = True
+                say(2, "sbatch: error: Currently unable to load job state information, retrying: " + CONNECT)
+            time.sleep(pause)
+            pause = min(pause * 1.5, 1.0)
+            if CAME:
+                break
+            try:
+                return self._attempt()
+            except (OSError, Lost, WireError) as again:
+                error = again
+            if AWAITED:
+                limit = self._patience(error)
+            if AWAITED and not isinstance(error, OSError):  # a controller was there
+                began, pause, told = time.monotonic(), 0.02, False
+        return self._report(error)
+
+    def _patience(self, error: Exception) -> float:
+        from slurmk.client.shim import AWAITED, variable
+
+        number = error.errno if isinstance(error, OSError) else 0
+        if AWAITED and number == 2 and self._directory_exists():
+            number = 0
+        configured = variable(self._environment, b"SLURMK_CONNECT_TIMEOUT")
+        seconds = patience(number, bool(variable(self._environment, b"SLURM_JOB_ID")), configured)
+        return FOR_EVER if AWAITED and seconds and number != 2 and configured is None else seconds
+
+    def _directory_exists(self) -> bool:
+        """Whether the cluster's directory is there: where that was removed, no controller comes back."""
         try:
-            return attempt()
-        except (OSError, Lost, WireError) as again:
-            error = again
-    if isinstance(error, (OSError, Unheard)):
-        return report(command, arguments)
-    return report_lost(command, arguments)
+            posix.stat(self._path.rpartition(b"/")[0])
+        except OSError:
+            return False
+        return True
+
+    def _report(self, error: Exception) -> int:
+        from slurmk.client.shim import AWAITED, Unheard
+
+        if AWAITED and self._command == "sbatch":
+            job = AWAITED[-1].decode("ascii", "replace")
+            say(2, "sbatch: error: The controller went away; job %s goes on, and nobody waits for it" % job)
+            return 1
+        if not AWAITED and isinstance(error, (OSError, Unheard)):
+            return report(self._command, self._arguments)
+        return report_lost(self._command, self._arguments)
 
 
-def patience(error: Exception, inside_job: bool, configured: "Optional[bytes]") -> float:
-    """Seconds to go on trying after that failure to reach the controller."""
-    number = error.errno if isinstance(error, OSError) else 0
+FOR_EVER = float("inf")
+
+TOLD_AFTER = 10.0
+"""Seconds after which sbatch --wait says that it cannot reach the controller, as the reference does."""
+
+
+def _passes(error: Exception) -> bool:
+    """Whether the same can be asked again."""
+    from slurmk.client.shim import AWAITED, Lost, Unheard
+
+    return isinstance(error, (OSError, Lost if AWAITED else Unheard))
+
+
+def patience(number: "Optional[int]", inside_job: bool, configured: "Optional[bytes]") -> float:
+    """Seconds to go on trying after the failure with that errno to reach the controller."""
     if number not in PASSING:
         return 0.0
     if configured is not None:

@@ -49,6 +49,8 @@ class Call:
     terminals: str = ""  # which of 0, 1, 2 are terminals
     terminal: str = ""  # the path of the first of them
     raw_environment: bytes = field(default=b"", repr=False)
+    resumes: bool = False  # its process calls again when the controller goes away while it waits
+    awaited: Sequence[int] = ()  # the jobs that it waited for when that happened
     remote: bool = False  # it runs in a pod, where none of this machine's files are
 
 
@@ -95,6 +97,11 @@ class Output(Protocol):
 
     async def signalled(self) -> int:
         """Waits for a signal to the caller's process and gives its number. Only salloc's shim tells of them."""
+        ...
+
+    def await_jobs(self, job_ids: Sequence[int]) -> None:
+        """From now on the caller waits for these jobs only: should the controller go away, its process calls again, with
+        them as ``Call.awaited``."""
         ...
 
     def execute(self, arguments: Sequence[str], environment: Mapping[str, str]) -> None:
@@ -174,6 +181,15 @@ class Controller(Protocol):
 
     def surroundings(self) -> Sequence[str]:
         """Lines about what the jobs run on, for a person to read."""
+        ...
+
+    @property
+    def stopping(self) -> bool:
+        """True while it stops and leaves the jobs as they are, for the next controller."""
+        ...
+
+    def came_back(self, job_id: int) -> None:
+        """Somebody waits again for an allocation that a controller before this one had in its queue."""
         ...
 
     def shutdown(self, *, end_jobs: bool) -> None:

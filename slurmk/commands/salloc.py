@@ -19,6 +19,7 @@ from bridge.launcher import JobFiles
 from grammar.hostlist import compress
 from grammar.options import OptionError
 from slurmk.commands.allocation_environment import allocation_environment
+from slurmk.commands.awaited import Unsaid, give_up, take_up
 from slurmk.commands.call import VERSION_TEXT, Call, Controller, Output, Unreadable
 from slurmk.commands.option_help import completions, help_text, usage_text
 from slurmk.commands.sbatch import GRES_ERRORS, as_bytes, exit_error
@@ -104,7 +105,9 @@ async def run(call: Call, controller: Controller, output: Output) -> int:
         return exit_error(call.environment) if error.code == 1 else error.code
 
 
-async def _run(call: Call, controller: Controller, output: Output) -> int:
+async def _run(call: Call, controller: Controller, caller: Output) -> int:
+    awaited = take_up(call, controller)
+    output = Unsaid(caller) if awaited else caller
     given, operands = parse_components(NAME, call.arguments)
     if (answer := _early({one.name: one.value for component in given for one in component})) is not None:
         output.write(answer)
@@ -119,15 +122,17 @@ async def _run(call: Call, controller: Controller, output: Output) -> int:
     check_gres_help(lead, controller.machine.site)
     command = _command(call, controller.machine.site, operands)
     components = await _components(call, output, told)
-    accepted = await _submit(call, controller, output, components, command)
+    accepted = Accepted(awaited) if awaited else await _submit(call, controller, output, components, command)
     if accepted is None:
         return exit_error(call.environment)
-    waiting = _Waiting(call, controller, output, lead, accepted.job_ids)
-    _tell_submitted(waiting, accepted)
+    waiting = _Waiting(call, controller, caller, lead, accepted.job_ids)
+    if not awaited:
+        _tell_submitted(waiting, accepted)
+    caller.await_jobs(accepted.job_ids)
     try:
         code = await _wait_for_nodes(waiting)
     except BaseException:
-        await asyncio.shield(_cancel(waiting))
+        await asyncio.shield(give_up(call, controller, waiting.job_id))
         raise
     if code is not None:
         return code
@@ -252,7 +257,7 @@ async def _wait_for_nodes(waiting: _Waiting) -> int | None:
     loop = asyncio.get_running_loop()
     began = loop.time()
     patience = waiting.options.get("immediate")
-    told = False
+    told = bool(waiting.call.awaited)
     signalled = asyncio.ensure_future(waiting.output.signalled())
     try:
         while True:

@@ -13,6 +13,7 @@ from grammar.hostlist import compress
 from grammar.options import OptionError
 from grammar.script import LARGEST_SCRIPT, ScriptDirectives, ScriptError, check_script, read_script, wrapped
 from grammar.times import format_time
+from slurmk.commands.awaited import take_up
 from slurmk.commands.call import VERSION_TEXT, Call, Controller, Output, Unreadable
 from slurmk.commands.option_help import completions, help_text, usage_text
 from slurmk.commands.submission import (
@@ -80,6 +81,8 @@ async def run(call: Call, controller: Controller, output: Output) -> int:
 
 
 async def _run(call: Call, controller: Controller, output: Output) -> int:
+    if call.awaited:
+        return await _wait_again(call, controller, output)
     given, operands = parse_components(NAME, call.arguments)
     first = Options()
     for one in (one for component in given for one in component if one.name in EARLY):
@@ -113,6 +116,8 @@ async def _run(call: Call, controller: Controller, output: Output) -> int:
         if isinstance(refused, Refused):
             return _refused(output, refused, call.environment)
     accepted = next(answer for answer in answers if isinstance(answer, Accepted))
+    if lead.get("wait"):
+        output.await_jobs(accepted.job_ids[:1])
     _report(output, accepted, lead, controller.machine.site.cluster_name)
     if lead.get("wait"):
         await output.drain()
@@ -407,6 +412,15 @@ def test_only_line(command: str, controller: Controller, event: Submit, outlook:
         f"{_processors(controller, event, outlook)} processors on nodes {compress(outlook.nodes)} "
         f"in partition {outlook.partition}\n"
     )
+
+
+async def _wait_again(call: Call, controller: Controller, output: Output) -> int:
+    """--wait of a caller whose connection an earlier controller took with it. Raises OptionError."""
+    (job_id, *_) = take_up(call, controller)
+    if not _jobs_of(controller, job_id):
+        output.error(f"{NAME}: error: Job {job_id} ended too long ago to tell its exit code\n")
+        return 1
+    return await _wait(controller, job_id)
 
 
 async def _wait(controller: Controller, job_id: int) -> int:

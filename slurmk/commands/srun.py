@@ -20,6 +20,7 @@ from grammar.errors import GrammarError
 from grammar.hostlist import compress, expand
 from grammar.options import SEVERITIES, OptionError
 from slurmk.commands.allocation_environment import allocation_environment
+from slurmk.commands.awaited import Unsaid, give_up, take_up
 from slurmk.commands.broadcast import of_program
 from slurmk.commands.call import VERSION_TEXT, Call, Controller, Output, Unreadable
 from slurmk.commands.option_help import completions, help_text, usage_text
@@ -42,7 +43,7 @@ from slurmk.commands.submission import (
 )
 from slurmk.core.effects import Accepted, Refused
 from slurmk.core.errors import Errno, SlurmError
-from slurmk.core.events import JobSelection, Kill, Submission, Submit
+from slurmk.core.events import Submission, Submit
 from slurmk.model.job import Job, JobRequest
 from slurmk.model.site import Site
 from slurmk.model.states import JobFlag, JobState
@@ -72,7 +73,8 @@ async def run(call: Call, controller: Controller, output: Output) -> int:
         return error.code
 
 
-async def _run(call: Call, controller: Controller, output: Output) -> int:
+async def _run(call: Call, controller: Controller, caller: Output) -> int:
+    output = Unsaid(caller) if take_up(call, controller) else caller
     parts = parts_of(call.arguments)
     given, operands = [part.given for part in parts], parts[0].operands
     early = {one.name: one.value for component in given for one in component}
@@ -98,13 +100,13 @@ async def _run(call: Call, controller: Controller, output: Output) -> int:
     for each in told:
         await read_node_files(NAME, each, output)
     if job_id is None and len(parts) > 1:
-        return await _alone_together(call, controller, output, told, parts)
+        return await _alone_together(call, controller, caller, told, parts)
     if job_id is not None and (len(parts) > 1 or options.get("het_group") is not None):
         return await _steps_in_job(call, controller, output, parts, job_id)
     multi_prog = await _multi_prog(output, options, operands)
     if job_id is not None:
         return _step_in_job(call, controller, output, options, operands, multi_prog, job_id)
-    return await _alone(call, controller, output, options, operands, multi_prog)
+    return await _alone(call, controller, caller, options, operands, multi_prog)
 
 
 _NOT_WITH_ASYNC = {"pty": "--async and --pty", "immediate": "--immediate and --async"}
@@ -458,12 +460,13 @@ def _allocation_lines(step: StepRequest, job: Job) -> list[str]:
 async def _alone(
     call: Call,
     controller: Controller,
-    output: Output,
+    caller: Output,
     options: Options,
     operands: Sequence[str],
     multi_prog: str | None,
 ) -> int:
     """Make an allocation, wait for it, then run the step in it. Cancelled when the caller goes away before."""
+    output = Unsaid(caller) if call.awaited else caller
     quiet = bool(options.get("quiet"))
     unknown = check_cluster(NAME, options, controller.machine.site.cluster_name)
     output.error("".join(f"{NAME}: error: {line}\n" for line in unknown))
@@ -485,12 +488,13 @@ async def _alone(
     if verbose:
         output.error(f"{NAME}: JobId={job_id} returned by the controller\n")
     try:
-        job = await _wait_for_nodes(controller, output, job_id, options, quiet=quiet)
+        job = await _wait_for_nodes(controller, caller, job_id, options, quiet=quiet, told=bool(call.awaited))
     except BaseException:
-        await asyncio.shield(_cancel(call, controller, job_id))
+        await asyncio.shield(give_up(call, controller, job_id))
         raise
     if job is None:
         return exit_error(call.environment)
+    output = caller
     if verbose and job.allocation is not None:
         output.error(f"{NAME}: Nodes {compress(job.allocation.nodes)} are ready for job\n")
     step = replace(
@@ -508,9 +512,10 @@ def _place_of(call: Call) -> dict[str, str]:
 
 
 async def _alone_together(
-    call: Call, controller: Controller, output: Output, told: Sequence[Options], parts: Sequence[Part]
+    call: Call, controller: Controller, caller: Output, told: Sequence[Options], parts: Sequence[Part]
 ) -> int:
     """The same for a step of several parts, each in a component of a het job that is made for it."""
+    output = Unsaid(caller) if call.awaited else caller
     quiet, site = bool(told[0].get("quiet")), controller.machine.site
     submissions = []
     for options, part in zip(told, parts, strict=True):
@@ -525,12 +530,13 @@ async def _alone_together(
     jobs: list[Job] = []
     try:
         for job_id in job_ids:
-            job = await _wait_for_nodes(controller, output, job_id, told[0], quiet=quiet or bool(jobs))
+            silent = quiet or bool(jobs)
+            job = await _wait_for_nodes(controller, caller, job_id, told[0], quiet=silent, told=bool(call.awaited))
             if job is None:
                 return exit_error(call.environment)
             jobs.append(job)
     except BaseException:
-        await asyncio.shield(_cancel(call, controller, job_ids[0]))
+        await asyncio.shield(give_up(call, controller, job_ids[0]))
         raise
     steps = [
         replace(_step(call, options, request, part.operands, None, job, site), owns_allocation=True, job_id=job_ids[0])
@@ -568,6 +574,9 @@ async def _submit(
     quiet: bool,
 ) -> tuple[int, ...] | None:
     """The jobs of the allocation; None when it was refused, which the caller has been told."""
+    if call.awaited:
+        output.await_jobs(call.awaited)
+        return tuple(call.awaited)
     files = tuple(_files(call, options, request) for options, request in zip(told, requests, strict=True))
     for answer in await controller.apply(event, files):
         if isinstance(answer, Refused):
@@ -577,6 +586,7 @@ async def _submit(
         if isinstance(answer, Accepted):
             if not quiet:
                 output.error("".join(f"{NAME}: {notice}\n" for notice in answer.notices))
+            output.await_jobs(answer.job_ids)
             return answer.job_ids
     return None
 
@@ -599,9 +609,11 @@ AT_ONCE = 0.3
 """Seconds for which a job may be pending without the user being told that it is queued."""
 
 
-async def _wait_for_nodes(controller: Controller, output: Output, job_id: int, options: Options, *, quiet: bool) -> Job | None:
-    """The job once it runs on nodes that are ready; None when it ended before, which the caller has been told."""
-    told = False
+async def _wait_for_nodes(
+    controller: Controller, output: Output, job_id: int, options: Options, *, quiet: bool, told: bool
+) -> Job | None:
+    """The job once it runs on nodes that are ready; None when it ended before, which the caller has been told. ``told``: the
+    caller knows already that it waits."""
     loop = asyncio.get_running_loop()
     began = loop.time()
     patience = options.get("immediate")
@@ -643,7 +655,3 @@ def _ended_early(job: Job | None) -> str:
 
 def _already_over() -> str:
     return f"{NAME}: error: Unable to allocate resources: {SlurmError(Errno.ALREADY_DONE)}\n"
-
-
-async def _cancel(call: Call, controller: Controller, job_id: int) -> None:
-    await controller.apply(Kill(controller.now(), call.caller, (JobSelection(job_id),)))

@@ -77,7 +77,7 @@ def nobody(job_id: int, restart: int) -> Member | None:
     return None
 
 
-REQUEST_FRAMES = (wire.TOKEN, wire.ARGUMENTS, wire.DIRECTORY, wire.ENVIRONMENT, wire.FACTS)
+REQUEST_FRAMES = (wire.TOKEN, wire.ARGUMENTS, wire.DIRECTORY, wire.ENVIRONMENT, wire.FACTS, wire.AWAITED)
 
 
 class Doorkeeper:
@@ -124,9 +124,11 @@ class Doorkeeper:
         task.add_done_callback(among.discard)
         return task
 
-    async def close(self) -> None:
-        """End all connections of commands."""
+    async def close(self, *, for_good: bool = False) -> None:
+        """End all connections of commands. Those who wait come back to the next controller, unless it is ``for_good``."""
         for connection in list(self.open):
+            if for_good and connection.resumes:
+                connection.send(wire.encode(wire.AWAIT))
             connection.give_up()
         await asyncio.gather(*self.tasks, return_exceptions=True)
 
@@ -157,6 +159,7 @@ class Connection(asyncio.Protocol):
         self._task: asyncio.Task[None] | None = None
         self._question: asyncio.Future[bytes] | None = None
         self.signal: asyncio.Future[int] | None = None
+        self.resumes = False
         self._writable: asyncio.Future[None] | None = None
         self._paused = False
 
@@ -342,6 +345,7 @@ class Connection(asyncio.Protocol):
             caller = await self._caller()
             frames, self._frames = self._frames, {}
             call = _call_of(self._role, frames, caller, self._peer, self.remote)
+            self.resumes = call.resumes
             code = await self._doorkeeper.answer(call, stream)
         except wire.WireError as error:
             stream.error(f"{self._role}: error: {error}\n")
@@ -478,6 +482,11 @@ class CommandOutput:
         if connection.signal is None:
             connection.signal = asyncio.get_running_loop().create_future()
         return await asyncio.shield(connection.signal)
+
+    def await_jobs(self, job_ids: Sequence[int]) -> None:
+        if self._connection.resumes:
+            self._flush()
+            self._connection.send(wire.encode(wire.AWAIT, b" ".join(b"%d" % job_id for job_id in job_ids)))
 
     def execute(self, arguments: Sequence[str], environment: Mapping[str, str]) -> None:
         self._program = (arguments, environment)
@@ -621,8 +630,20 @@ def _call_of(command: str, frames: Mapping[int, bytes], caller: Caller, peer: Pe
         terminal=facts.get("terminal", "")[:LONGEST_TERMINAL],
         limits=facts.get("limits", "")[:LONGEST_LIMITS],
         raw_environment=frames[wire.ENVIRONMENT],
+        resumes=facts.get("resumes") == "1",
+        awaited=_awaited(frames.get(wire.AWAITED, b"")),
         remote=remote,
     )
+
+
+LONGEST_AWAITED = 4096
+
+
+def _awaited(payload: bytes) -> tuple[int, ...]:
+    words = payload.split(b" ") if payload else []
+    if len(payload) > LONGEST_AWAITED or not all(word.isdigit() and len(word) <= 10 for word in words):
+        raise wire.WireError("no list of jobs")
+    return tuple(map(int, words))
 
 
 LONGEST_ARGUMENT = 128 * 1024

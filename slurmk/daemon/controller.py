@@ -282,6 +282,13 @@ class Daemon:
             return "slurmk: error: this cluster is not on Kubernetes, so it has no queues\n", 2
         return await self._queues.act(action, force=force)
 
+    @property
+    def stopping(self) -> bool:
+        return self._stopping.is_set() and not self._end_jobs
+
+    def came_back(self, job_id: int) -> None:
+        self.returning.came_back(job_id)
+
     def shutdown(self, *, end_jobs: bool) -> None:
         self._end_jobs = self._end_jobs or end_jobs
         self._stopping.set()
@@ -397,7 +404,7 @@ class Daemon:
         if self._remote is not None:
             self.remote_server.close()
         self.timers.stop()
-        await self.doorkeeper.close()
+        await self.doorkeeper.close(for_good=self._end_jobs)
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self.engine.settled(), 10)
         await self.engine.stop()

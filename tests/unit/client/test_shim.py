@@ -335,6 +335,102 @@ def test_a_controller_that_dies_before_it_read_the_request_is_asked_again(
     assert process.wait(10) == 5
 
 
+def listening(path: Path) -> socket.socket:
+    made = socket.socket(socket.AF_UNIX)
+    made.bind(str(path))
+    made.listen()
+    return made
+
+
+def request(connection: socket.socket) -> dict[int, bytes]:
+    frames: dict[int, bytes] = {}
+    while wire.GO not in frames:
+        kind, payload = receive(connection)
+        frames[kind] = payload
+    return frames
+
+
+@pytest.mark.parametrize("command", ["sbatch", "srun", "salloc"])
+@pytest.mark.parametrize("orderly", [True, False])
+def test_one_who_waits_calls_again_as_often_as_it_takes(shims: Path, tmp_path: Path, command: str, orderly: bool) -> None:
+    server = listening(tmp_path / "s")
+    process = subprocess.Popen(
+        [shims / "bin" / command, "--odd", "word"],
+        env={"SLURMK_SOCKET": str(tmp_path / "s"), "OWN": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    requests = []
+    for _ in range(3):
+        connection, _ = server.accept()
+        requests.append(request(connection))
+        if len(requests) == 3:
+            connection.sendall(wire.encode(wire.WELCOME) + wire.encode(wire.OUTPUT, b"b\n") + ended(4))
+            connection.close()
+            break
+        text = wire.encode(wire.OUTPUT, b"a\n") if len(requests) == 1 else b""
+        connection.sendall(wire.encode(wire.WELCOME) + wire.encode(wire.AWAIT, b"12 13") + text)
+        time.sleep(0.1)
+        server.close()
+        if orderly:
+            (tmp_path / "s").unlink()
+        connection.close()
+        time.sleep(0.3)
+        if not orderly:
+            (tmp_path / "s").unlink()
+        server = listening(tmp_path / "s")
+    assert process.communicate(timeout=10) == (b"a\nb\n", b"")
+    assert process.returncode == 4
+    server.close()
+    assert [frames.get(wire.AWAITED) for frames in requests] == [None, b"12 13", b"12 13"]
+    same = (wire.ARGUMENTS, wire.DIRECTORY, wire.ENVIRONMENT)
+    assert all(frames[kind] == requests[0][kind] for frames in requests for kind in same)
+    assert b"resumes=1" in wire.unpack_strings(requests[0][wire.FACTS])
+
+
+def left_waiting(shims: Path, tmp_path: Path, command: str, **environment: str) -> subprocess.Popen[bytes]:
+    """One who waits for job 12 and whose controller died."""
+    with listening(tmp_path / "s") as server:
+        process = subprocess.Popen(
+            [shims / "bin" / command], env={"SLURMK_SOCKET": str(tmp_path / "s"), **environment}, stderr=subprocess.PIPE
+        )
+        connection, _ = server.accept()
+        request(connection)
+        connection.sendall(wire.encode(wire.WELCOME) + wire.encode(wire.AWAIT, b"12"))
+        time.sleep(0.1)
+    connection.close()
+    return process
+
+
+@pytest.mark.parametrize(
+    ("command", "text"),
+    [
+        ("sbatch", b"sbatch: error: The controller went away; job 12 goes on, and nobody waits for it\n"),
+        ("salloc", b"salloc: error: Job submit/allocate failed: Zero Bytes were transmitted or received\n"),
+    ],
+)
+def test_one_who_waits_says_what_is_true_when_it_gives_up(shims: Path, tmp_path: Path, command: str, text: bytes) -> None:
+    process = left_waiting(shims, tmp_path, command, SLURMK_CONNECT_TIMEOUT="0.2")
+    assert process.communicate(timeout=10)[1] == text
+    assert process.returncode == 1
+
+
+def test_one_who_need_not_wait_any_more_does_not_call_again(shims: Path, tmp_path: Path, peer: Callable[..., Peer]) -> None:
+    peer(wire.encode(wire.WELCOME), wire.encode(wire.AWAIT, b"12"), wire.encode(wire.AWAIT))
+    done = run(shims, tmp_path, "srun")
+    text = b"srun: error: Unable to allocate resources: Zero Bytes were transmitted or received\n"
+    assert (done.returncode, done.stderr) == (1, text)
+
+
+def test_a_signal_while_the_controller_is_away_ends_one_who_waits(shims: Path, tmp_path: Path) -> None:
+    process = left_waiting(shims, tmp_path, "salloc")
+    time.sleep(0.5)
+    assert process.poll() is None
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=10)
+    assert process.returncode in (1, -signal.SIGTERM)
+
+
 def test_gives_up_after_the_time_that_was_set(shims: Path, tmp_path: Path) -> None:
     environment = {b"SLURM_JOB_ID": b"5", b"SLURMK_CONNECT_TIMEOUT": b"0.3"}
     began = time.monotonic()

@@ -94,6 +94,8 @@ class FakeController:
         self.store: Any = FakeStore()
         self.time = float(NOON)
         self.stopped: bool | None = None
+        self.stopping = False
+        self.returned: list[int] = []
         self.fault = ""
         self.events: list[Event] = []
         self.queue_calls: list[tuple[str, bool]] = []
@@ -145,6 +147,9 @@ class FakeController:
 
     def surroundings(self) -> Sequence[str]:
         return ()
+
+    def came_back(self, job_id: int) -> None:
+        self.returned.append(job_id)
 
     def shutdown(self, *, end_jobs: bool) -> None:
         self.stopped = end_jobs
@@ -198,6 +203,7 @@ class FakeOutput:
     err: list[str] = field(default_factory=list)
     drained: int = 0
     executed: tuple[list[str], dict[str, str]] | None = None
+    awaits: tuple[int, ...] = ()
 
     def write(self, text: str | bytes) -> None:
         self.out.append(text if isinstance(text, str) else text.decode())
@@ -219,6 +225,9 @@ class FakeOutput:
     async def signalled(self) -> int:
         await asyncio.Event().wait()
         return 0
+
+    def await_jobs(self, job_ids: Sequence[int]) -> None:
+        self.awaits = tuple(job_ids)
 
     def execute(self, arguments: Sequence[str], environment: Mapping[str, str]) -> None:
         self.executed = (list(arguments), dict(environment))

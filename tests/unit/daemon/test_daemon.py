@@ -219,7 +219,7 @@ def test_jobs_at_set_times_that_no_table_has_end_at_the_next_start(tmp_path: Pat
 def test_allocations_that_nobody_waits_for_any_more_end_after_a_restart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(returning, "RETURN_SECONDS", 0.1)
+    monkeypatch.setattr(returning, "RETURN_SECONDS", 2.0)
 
     async def story() -> None:
         async with up(tmp_path / "d") as (daemon, _):
