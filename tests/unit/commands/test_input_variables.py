@@ -81,7 +81,9 @@ VARIABLES = [(command, variable) for command in COMMANDS for variable in variabl
 def told(command: str, *words: str, environment: dict[str, str] | None = None, script: str = "") -> Options:
     given, _ = parse_components(command, words)
     directives = read_script(f"#!/bin/sh\n#SBATCH {script}\n".encode(), "s") if script else None
-    return read_layers(command, environment or {}, given, NOW, directives)[0]
+    options = read_layers(command, environment or {}, given, NOW, directives)[0]
+    options.values = {name: value for name, value in options.values.items() if value is not None}  # taken back by a hint
+    return options
 
 
 def forms(command: str, variable: str) -> tuple[str, list[str], list[str]]:
