@@ -169,40 +169,6 @@ def test_the_api_server_is_killed(lab: Lab, proxy: Proxy, begin: Begin) -> None:
     nothing_is_left(lab, controller)
 
 
-@pytest.mark.timeout(300 + OUTAGE)
-def test_the_api_server_is_away_for_long(lab: Lab, proxy: Proxy, begin: Begin) -> None:
-    """For longer than the Lease lasts and any pause is; SLURMK_OUTAGE says for how long else."""
-    controller = begin(admissionTimeout=300)
-    running = [controller.submit() for _ in range(3)]
-    for job in running:
-        until(lambda job=job: controller.shown(job, "StateCompact") == "R", SOON)  # type: ignore[misc]
-    for program in ("apiserver", "scheduler", "kwok"):
-        lab.kill(program)
-    end, late = time.monotonic() + OUTAGE, []
-    while time.monotonic() < end:
-        asked = time.monotonic()
-        late.append(controller.submit())
-        assert time.monotonic() - asked < SOON / 3
-        assert controller.states(*running) == ["RUNNING"] * 3
-        time.sleep(OUTAGE / 8)
-    assert "trouble: nothing is written to Kubernetes: " in controller.status()
-    proxy.down()  # so that it comes back at a moment
-    lab.start()
-    back = time.monotonic()
-    proxy.up()
-    until(lambda: "trouble" not in controller.status(), SOON, "it is not well again")
-    well = time.monotonic() - back
-    until(lambda: all(controller.shown(job, "StateCompact") == "R" for job in late), SOON, "not all have begun")
-    print(f"away for {OUTAGE:.0f} s; well {well:.1f} s after, {len(late)} late jobs run {time.monotonic() - back:.1f} s after")
-    assert controller.states(*running) == ["RUNNING"] * 3
-    for job in (*running, *late):
-        finish(lab, controller, f"slurmk-{job}-n0")
-    for job in (*running, *late):
-        controller.wait_for(job, "COMPLETED", seconds=SOON)
-    started_once(proxy)
-    nothing_is_left(lab, controller)
-
-
 def test_jobs_end_while_the_api_server_cannot_be_reached(lab: Lab, proxy: Proxy, begin: Begin) -> None:
     controller = begin()
     jobs = [controller.submit("--no-requeue") for _ in range(4)]
@@ -509,3 +475,38 @@ def test_only_the_one_with_the_lease_acts(lab: Lab, proxy: Proxy, begin: Begin, 
     second.wait_for(another, "CANCELLED", seconds=SOON)
     started_once(proxy)
     nothing_is_left(lab, second)
+
+
+@pytest.mark.timeout(300 + OUTAGE)
+def test_the_api_server_is_away_for_long(lab: Lab, proxy: Proxy, begin: Begin) -> None:
+    """For longer than the Lease lasts and any pause is; SLURMK_OUTAGE says for how long else. It is the last test: the nodes'
+    own leases run out too, and Kubernetes takes the nodes for lost for a while after it."""
+    controller = begin(admissionTimeout=300)
+    running = [controller.submit() for _ in range(3)]
+    for job in running:
+        until(lambda job=job: controller.shown(job, "StateCompact") == "R", SOON)  # type: ignore[misc]
+    for program in ("apiserver", "scheduler", "kwok"):
+        lab.kill(program)
+    end, late = time.monotonic() + OUTAGE, []
+    while time.monotonic() < end:
+        asked = time.monotonic()
+        late.append(controller.submit())
+        assert time.monotonic() - asked < SOON / 3
+        assert controller.states(*running) == ["RUNNING"] * 3
+        time.sleep(OUTAGE / 8)
+    assert "trouble: nothing is written to Kubernetes: " in controller.status()
+    proxy.down()  # so that it comes back at a moment
+    lab.start()
+    back = time.monotonic()
+    proxy.up()
+    until(lambda: "trouble" not in controller.status(), SOON, "it is not well again")
+    well = time.monotonic() - back
+    until(lambda: all(controller.shown(job, "StateCompact") == "R" for job in late), SOON, "not all have begun")
+    print(f"away for {OUTAGE:.0f} s; well {well:.1f} s after, {len(late)} late jobs run {time.monotonic() - back:.1f} s after")
+    assert controller.states(*running) == ["RUNNING"] * 3
+    for job in (*running, *late):
+        finish(lab, controller, f"slurmk-{job}-n0")
+    for job in (*running, *late):
+        controller.wait_for(job, "COMPLETED", seconds=SOON)
+    started_once(proxy)
+    nothing_is_left(lab, controller)
