@@ -218,7 +218,9 @@ class Srun:
                 say("error: the step manager of the job went away")
                 self.failed = self.failed or 1
             return True
-        return self.ended and (self.returned or not self.request.get("owns_allocation"))
+        if not self.ended or self.returned or not self.request.get("owns_allocation"):
+            return self.ended
+        return all(part.returned or part.channel.closed for part in self.parts)  # a job that is over ends its managers
 
     def _exit_code(self) -> int:
         if self.killed and not self.aborted:
