@@ -14,7 +14,6 @@ from typing import Literal
 from accounting.queries import JobRecord
 from accounting.rows import StepRow
 from grammar.errors import GrammarError
-from grammar.hostlist import expand
 from grammar.patterns import PatternValues, expand_pattern
 from grammar.sizes import format_memory, format_size
 from grammar.sluid import parse_sluid
@@ -94,15 +93,6 @@ def place_of(usage: Usage, measure: str, statistic: Statistic) -> tuple[str, int
 
 AVERAGE_IN, MOST_IN, LEAST_IN, TOTAL_IN = (Measure(IN, each) for each in ("average", "most", "least", "total"))
 AVERAGE_OUT, MOST_OUT, LEAST_OUT, TOTAL_OUT = (Measure(OUT, each) for each in ("average", "most", "least", "total"))
-
-
-@lru_cache(maxsize=1024)
-def first_host(node_list: str) -> str:
-    """The first node of a host list, "" of none."""
-    try:
-        return next(iter(expand(node_list)), "") if node_list else ""
-    except GrammarError:
-        return ""
 
 
 class Line:
