@@ -170,7 +170,7 @@ def test_a_suspended_job_stands_still(cluster: Cluster) -> None:
 def test_what_runs_and_what_it_uses(cluster: Cluster) -> None:
     job = cluster.submit("-n 2 -o /dev/null --wrap 'srun sleep 60'")
     wait_for(lambda: ".0" in cluster.ok(f"squeue -h -s -j {job} -o %i"))
-    rows = wait_for(lambda: len(lines := cluster.ok(f"scontrol listpids {job}.0").splitlines()) == 3 and "\n".join(lines))
+    rows = wait_for(lambda: (text := cluster.run(f"scontrol listpids {job}.0").stdout).count("\n") == 3 and text)
     processes = [line.split() for line in rows.splitlines()[1:]]
     assert [row[1:] for row in processes] == [[str(job), "0", "0", "0"], [str(job), "0", "1", "1"]]
     assert f"JobId={job} " in cluster.ok(f"scontrol pidinfo {processes[0][0]}")

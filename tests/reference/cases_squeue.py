@@ -17,7 +17,7 @@ RUNNING = (
     "sbatch -J whole -w n5 --exclusive -p cpu -t 0 --wrap 'sleep 120'",
     "sbatch -J ends -w n6 --wrap 'exit 3'",
 )
-RUNS = "[ $(squeue -h -t R | wc -l) = 2 ] && [ $(squeue -h -t F | wc -l) -ge 1 ]"
+RUNS = "[ $(squeue -h -t R -j {0},{1} | wc -l) = 2 ] && [ $(squeue -h -t F -j {2} | wc -l) = 1 ]"
 
 PLANNED = (r"(?<=\|matlab:1\|N/A\|)\S+",)
 """Only slurmk plans jobs that are to begin later."""
@@ -316,7 +316,7 @@ VARIES: dict[str, tuple[str, ...]] = {
     "TimeLeft": _SECONDS,
     "M": _SECONDS,
     "L": _SECONDS,
-    "AllocSID": (r"\b\d+\b",),
+    "AllocSID": (r"(?m) *\d+ *$",),
     "SchedNodes": (r"\bn\S+|\(null\)",),
     "Y": (r"\bn\S+|\(null\)",),
     "AllocNodes": (r"(localhost|<host>) *",),

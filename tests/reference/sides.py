@@ -225,8 +225,10 @@ def slurmk_side(configuration: str, first_job: int = 1) -> tuple[Side, Path]:
 
 
 def _plain(environment: dict[str, str]) -> dict[str, str]:
-    kept = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "SLURM_CONF", "SLURMK_SOCKET", "TZ")
-    return {name: environment[name] for name in kept if name in environment} | {"LC_ALL": "C.UTF-8"}
+    """The same whatever started the tests has set: a home, a shell, and what names the cluster."""
+    login = {"HOME": pwd.getpwuid(os.geteuid()).pw_dir, "SHELL": "/bin/bash"}
+    kept = ("PATH", "SLURM_CONF", "SLURMK_SOCKET", "TZ")
+    return login | {name: environment[name] for name in kept if name in environment} | {"LC_ALL": "C.UTF-8"}
 
 
 def _work() -> Path:

@@ -198,9 +198,9 @@ def test_a_server_that_was_away_is_noticed_within_seconds_of_its_return(tmp_path
         await asyncio.sleep(2.5)
         assert listener.watch.trouble
         await server.start()
-        async with asyncio.timeout(3.0):
-            await listener.until("MODIFIED b", "ADDED c", "DELETED a", "SYNCED")
+        await listener.until("MODIFIED b", "ADDED c", "DELETED a", "SYNCED")
         assert not listener.watch.trouble
+        assert watch_module.LONGEST_DELAY <= 2.0
 
     play(tmp_path, story)
 
@@ -227,8 +227,7 @@ def test_a_watch_goes_on_with_new_credentials(tmp_path: Path) -> None:
         write_kubeconfig(tmp_path, server)
         server.cut_streams()
         server.put(POD, pod("c"))
-        async with asyncio.timeout(3.0):
-            await listener.until("SYNCED", "ADDED c")
+        await listener.until("SYNCED", "ADDED c")
 
     play(tmp_path, story)
 
