@@ -1,4 +1,4 @@
-"""How much of the queue a plan looks at, and who is promised a start: the SchedulerParameters that bound backfill.
+"""How much of the queue a plan looks at, who is promised a start, and when: the SchedulerParameters that act on plans.
 
 Without any the whole queue is looked at and everybody is promised a start. Counts are of records: an array counts once.
 """
@@ -34,6 +34,11 @@ class Bounds:
     starts: int = 0  # records started by one plan (bf_max_job_start)
     array_reservations: int = ARRAY_RESERVATIONS
     switch_wait: int = SWITCH_WAIT
+    in_turn: bool = False  # nobody passes one who waits in the same partition (sched/builtin, or bf_interval=-1)
+    limited_stop: bool = False  # nor one who waits for a limit of an association or QOS (assoc_limit_stop)
+    busy_nodes: bool = False  # what starts later takes nodes that are in use now (bf_busy_nodes)
+    serial_at_end: bool = False  # jobs of one CPU take the last nodes (pack_serial_at_end)
+    het_priority: str = ""  # min, avg or max: which of its components' priorities a het job has (bf_hetjob_prio)
 
 
 _KEYS: Mapping[str, str] = {
@@ -50,9 +55,26 @@ _KEYS: Mapping[str, str] = {
 }
 
 
-def bounds_of(options: Mapping[str, str]) -> Bounds:
-    """The bounds that SchedulerParameters name; values that are no numbers are passed over."""
-    return Bounds(**{field: int(options[key]) for key, field in _KEYS.items() if options.get(key, "").isdecimal()})
+_BOUNDING = tuple(field for field in _KEYS.values() if field not in ("array_reservations", "switch_wait"))
+"""Those that keep a record from being looked at or promised a start."""
+
+HET_PRIORITIES = ("min", "avg", "max")
+
+
+def bounds_of(options: Mapping[str, str], *, builtin: bool = False) -> Bounds:
+    """The bounds that SchedulerParameters name; values that are no numbers are passed over. ``builtin``: without backfill."""
+    numbers = {field: int(options[key]) for key, field in _KEYS.items() if options.get(key, "").isdecimal()}
+    het_priority = options.get("bf_hetjob_prio", "").lower()
+    if "bf_hetjob_immediate" in options and het_priority not in HET_PRIORITIES:
+        het_priority = "min"
+    return Bounds(
+        **numbers,
+        in_turn=builtin or options.get("bf_interval") == "-1",
+        limited_stop="assoc_limit_stop" in options,
+        busy_nodes="bf_busy_nodes" in options,
+        serial_at_end="pack_serial_at_end" in options,
+        het_priority=het_priority if het_priority in HET_PRIORITIES else "",
+    )
 
 
 class Attention:
@@ -60,7 +82,7 @@ class Attention:
 
     def __init__(self, bounds: Bounds, now: int) -> None:
         self.bounds = bounds
-        self.bounded = bounds != Bounds(array_reservations=bounds.array_reservations, switch_wait=bounds.switch_wait)
+        self.bounded = any(getattr(bounds, field) for field in _BOUNDING)
         self._now = now
         self._seen: Counter[tuple[object, ...]] = Counter()
         self._reserved: Counter[str] = Counter()

@@ -131,7 +131,7 @@ def build_snapshot(
         reservations=reservations,
         overrun=overrun,
         preemption=preemption,
-        bounds=bounds_of(options),
+        bounds=bounds_of(options, builtin=site.parameters.get("SchedulerType") == "sched/builtin"),
         licenses=kept_licenses(site.licenses, reservations),
         quotas=quotas,
         switches=site.switches,

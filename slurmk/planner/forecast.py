@@ -22,7 +22,7 @@ from slurmk.planner.placement import Placement, Placer
 from slurmk.planner.preemption import make_room
 from slurmk.planner.profile import FOREVER, Bits, Counts, Profile, pack, rows_of
 from slurmk.planner.quotas import Charge, QuotaBook
-from slurmk.planner.reasons import partition_reason, reserved_reason, why_never
+from slurmk.planner.reasons import Blocking, partition_reason, reserved_reason, why_never
 from slurmk.planner.requirement import CPUS, MEMORY, PLENTY, Compiler, Requirement, resources_of, without_others
 from slurmk.planner.reserved import license_beside
 from slurmk.planner.shares import Inventory
@@ -99,7 +99,9 @@ class Forecast:
         self.available = snapshot.nodes.available
         usable = np.array([pool & self.available for pool in pools]).reshape(len(pools), len(self.available))
         self.profile = profile_of(snapshot)(snapshot.time, resources.capacity, self.totals, usable)
-        self.blocking: dict[str, Reason] = {}
+        self.blocking = Blocking(len(self.available))
+        self.not_before: dict[str, int] = {}  # partition -> when those may start that come later in the queue
+        self.busy = np.zeros(len(self.available), dtype=np.bool_)
         self.starts: list[Start] = []
         self.preempted: list[Preempt] = []
         self.outlooks: dict[int, Outlook] = {}
@@ -117,7 +119,9 @@ class Forecast:
         for instant in self.reserved.instants(self.now):
             self.profile.at(instant)
         self._keep_parts()
+        bounds = snapshot.bounds
         self._plainly = self.profile.places and not (snapshot.reservations or self.quotas.limits or snapshot.window)
+        self._plainly &= not (bounds.in_turn or bounds.limited_stop or bounds.busy_nodes)
 
     def _keep_parts(self) -> None:
         """Lay on the profile what reservations of cores and of licences leave to others."""
@@ -153,6 +157,7 @@ class Forecast:
         if held.counted.any():
             self.profile.take_licenses(first, last, held.counted)
         self.held[row.job_id] = held
+        self.busy[held.nodes] = True
 
     def _held(self, row: RunningRow) -> Held:
         position, resources = self.compiler.position, self.compiler.resources
@@ -300,7 +305,18 @@ class Forecast:
                 return
         if promised:
             self.promised[row.job_id] = promised
+            if self.snapshot.bounds.in_turn and row.eligible_time <= self.now:
+                self._let_none_pass(row, promised[-1].start)
         self.outlooks[row.job_id] = self._outlook(row, needs, first)
+
+    def _let_none_pass(self, row: PendingRow, start: int) -> None:
+        """Nobody later in the queue of the record's partitions starts before this."""
+        for name in row.partitions:
+            self.not_before[name] = max(self.not_before.get(name, 0), start)
+
+    def _begin(self, row: PendingRow, need: Requirement) -> int:
+        """The first moment at which the record may start, were there room."""
+        return max(self.now, row.eligible_time, self.not_before.get(need.partition.name, 0))
 
     def _is_plain(self, row: PendingRow, needs: list[Requirement]) -> bool:
         """Whether whole nodes at any time, as early as can be, are all that matters to the record."""
@@ -343,6 +359,7 @@ class Forecast:
 
     def _start_booked(self, row: PendingRow, booking: Booking) -> None:
         start = Start(row.job_id, self.inventory.allocate(booking.need, booking.placement), booking.limit)
+        self.busy[booking.placement.nodes] = True
         self.starts.append(start)
         self.started.append((start, booking))
 
@@ -588,7 +605,9 @@ class Forecast:
 
     def _search(self, row: PendingRow, need: Requirement, limit: int, latest: int) -> Booking | None:
         profile = self.profile
-        begin = max(self.now, row.eligible_time)
+        begin = self._begin(row, need)
+        if begin >= FOREVER:
+            return None
         bound = begin
         charge = self.quotas.charge(row, need)
         if charge is not None and self.quotas.never(charge):
@@ -618,7 +637,7 @@ class Forecast:
 
     def _search_reserved(self, row: PendingRow, need: Requirement, limit: int, latest: int) -> Booking | None:
         """The earliest start within the windows of the job's reservation, whose end is the job's end too."""
-        begin = max(self.now, row.eligible_time)
+        begin = self._begin(row, need)
         if row.deadline is not None:
             latest = min(latest, row.deadline - limit)
         profile = self.profile
@@ -646,7 +665,8 @@ class Forecast:
             if kept is not None:
                 bits &= ~kept
         charge = self.quotas.charge(row, need)
-        if profile.places and self.placer.plain(need):
+        onto_busy = self.snapshot.bounds.busy_nodes and start > self.now
+        if profile.places and not onto_busy and self.placer.plain(need):
             quick = profile.place(need, first, last, bits)
             if quick is not None:
                 counted = self._licenses(need)
@@ -673,7 +693,9 @@ class Forecast:
                 nodes, tasks, free = nodes[usable], tasks[usable], free[:, usable]
             if int(tasks.sum()) < need.tasks:
                 return None
-        placement = self.placer.place(need, nodes, tasks, free)
+        placement = self._place_on_busy(need, nodes, tasks, free) if onto_busy else None
+        if placement is None:
+            placement = self.placer.place(need, nodes, tasks, free)
         counted = self._licenses(need)
         if charge is not None and placement is not None:
             left = profile.licenses[charge.columns, first:last].min(axis=1)
@@ -683,6 +705,13 @@ class Forecast:
         if placement is None or not self._switches_suffice(row, need, placement, start):
             return None
         return Booking(start, start + limit, limit, need, placement, counted)
+
+    def _place_on_busy(self, need: Requirement, nodes: IntArray, tasks: IntArray, free: Counts | None) -> Placement | None:
+        """A placement on nodes that are in use now, so that idle ones stay free; None when they are too few."""
+        busy = self.busy[nodes]
+        if int(busy.sum()) < need.needed_nodes:
+            return None
+        return self.placer.place(need, nodes[busy], tasks[busy], None if free is None else free[:, busy])
 
     def _licenses(self, need: Requirement) -> IntArray:
         """What it takes of licences, with nothing of the limits that are counted beside them."""
@@ -800,15 +829,14 @@ class Forecast:
 
     def _outlook(self, row: PendingRow, needs: list[Requirement], booking: Booking | None) -> Outlook:
         need = needs[0] if booking is None else booking.need
-        told = self._quota_reason(row, need, booking) or self._reserved_reason(row, need, booking)
-        reason = Reason.NONE if told is not None else self._reason(row, needs, booking)
+        told = self._quota_reason(row, need, booking)
+        if told is not None and self.snapshot.bounds.limited_stop:
+            self._let_none_pass(row, FOREVER if booking is None else booking.start)
+        told = told or self._reserved_reason(row, need, booking) or self._reason(row, needs, booking)
         if booking is None or self.beyond(booking):
-            return told or Outlook(reason, partition=need.partition.name)
+            return told
         nodes = NodeNames(self._names, booking.placement.nodes)
-        if told is None:
-            told = Outlook(reason, booking.start, nodes, need.partition.name)
-        else:
-            told = replace(told, start_time=booking.start, nodes=nodes)
+        told = Outlook(told.reason, booking.start, nodes, told.partition, told.description)
         if not self.snapshot.by_promises:
             return told
         tasks = tuple(booking.placement.tasks.tolist())
@@ -832,23 +860,21 @@ class Forecast:
         limit = row.time_limit if booking is None else booking.limit
         return reserved_reason(need, self.reserved, self.now, self.now + limit)
 
-    def _reason(self, row: PendingRow, needs: list[Requirement], booking: Booking | None) -> Reason:
-        if row.eligible_time > self.now:
-            return Reason.BEGIN_TIME
-        if booking is None and row.startable < row.count:
-            return Reason.JOB_ARRAY_TASK_LIMIT
+    def _reason(self, row: PendingRow, needs: list[Requirement], booking: Booking | None) -> Outlook:
         need = needs[0] if booking is None else booking.need
+        name = need.partition.name
+        if row.eligible_time > self.now:
+            return Outlook(Reason.BEGIN_TIME, partition=name)
+        if booking is None and row.startable < row.count:
+            return Outlook(Reason.JOB_ARRAY_TASK_LIMIT, partition=name)
         if booking is None and row.deadline is not None:
-            return Reason.DEADLINE
+            return Outlook(Reason.DEADLINE, partition=name)
         if need.wants_licenses:
             free = self.profile.licenses[: len(need.licenses), self.profile.at(self.now)]
             if (free < need.licenses).any():
-                return Reason.LICENSES
-        name = need.partition.name
-        if name in self.blocking:
-            return Reason.PRIORITY
-        self.blocking[name] = Reason.RESOURCES
-        return Reason.RESOURCES
+                return Outlook(Reason.LICENSES, partition=name)
+        reason, description = self.blocking.reason(row, needs)
+        return Outlook(reason, partition=name, description=description)
 
     def outlook_of(self, row: PendingRow) -> Outlook:
         """Book this record too and tell its outlook; one that starts now has its start time and nodes as well."""

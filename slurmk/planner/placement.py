@@ -100,6 +100,7 @@ class Placer:
         self.one_thread = bool((self.table.threads_per_core == 1).all())
         self.simple = self.one_weight and not self.topology.levels and not snapshot.blocks and not snapshot.least_loaded
         self.least_loaded = snapshot.least_loaded
+        self.serial_at_end = snapshot.bounds.serial_at_end
 
     def place(self, need: Requirement, nodes: IntArray, tasks: IntArray, free: Counts | None) -> Placement | None:
         """Choose among ``nodes`` (ascending), which hold at most ``tasks`` > 0 each, with ``free`` left (None: idle, and
@@ -135,6 +136,8 @@ class Placer:
             demand = need.demand
             if need.whole:
                 need.plain = self.simple and need.simple and need.tasks == need.minimum_nodes
+            elif self._is_serial(need):
+                need.plain = False
             else:
                 need.plain = (
                     self.simple
@@ -176,6 +179,8 @@ class Placer:
         demand = need.demand
         if demand.contiguous:
             return self._contiguous(need, nodes, tasks)
+        if self._is_serial(need):
+            return np.lexsort((-nodes, self._weights(need)[nodes]))
         first = self._first(need, nodes)
         left = np.ones(len(nodes), dtype=np.bool_)
         left[first] = False
@@ -205,6 +210,10 @@ class Placer:
             if int(tasks[chosen].sum()) >= need.tasks:
                 return chosen
         return np.zeros(0, dtype=np.int64)
+
+    def _is_serial(self, need: Requirement) -> bool:
+        """Whether the job has one CPU and the site packs such jobs at the end of its nodes (pack_serial_at_end)."""
+        return self.serial_at_end and need.tasks * need.cpus_per_task == need.minimum_nodes == 1 and not len(need.required)
 
     def _lln(self, need: Requirement) -> bool:
         return self.least_loaded or need.partition.least_loaded

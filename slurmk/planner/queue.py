@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
+from statistics import fmean
 
 from slurmk.planner.snapshot import PendingRow, Snapshot
 
@@ -14,11 +15,28 @@ def in_order(snapshot: Snapshot, rows: Iterable[PendingRow]) -> list[PendingRow]
 
     served = snapshot.preemption.served if snapshot.preemption is not None else frozenset()
 
-    def key(row: PendingRow) -> tuple[bool, int, int, int, int]:
-        tier = max([tiers.get(name, 0) for name in row.partitions], default=0)
-        return row.job_id not in served, -tier, -row.priority, row.submit_time, row.job_id
+    ordered = list(rows)
+    together = _het_priorities(ordered, snapshot.bounds.het_priority)
 
-    return sorted(rows, key=key)
+    def key(row: PendingRow) -> tuple[bool, int, float, int, int]:
+        tier = max([tiers.get(name, 0) for name in row.partitions], default=0)
+        priority = together.get(row.component_of, row.priority)
+        return row.job_id not in served, -tier, -priority, row.submit_time, row.job_id
+
+    return sorted(ordered, key=key)
+
+
+def _het_priorities(rows: Sequence[PendingRow], which: str) -> dict[int, float]:
+    """The priority that all components of a het job go by (bf_hetjob_prio); none where each goes by its own."""
+    found: dict[int, list[int]] = {}
+    if which:
+        for row in rows:
+            if row.component_of:
+                found.setdefault(row.component_of, []).append(row.priority)
+    return {het_job: _WHICH[which](priorities) for het_job, priorities in found.items()}
+
+
+_WHICH: Mapping[str, Callable[[list[int]], float]] = {"min": min, "avg": fmean, "max": max}
 
 
 def in_order_of_arrival(ordered: Sequence[PendingRow]) -> bool:

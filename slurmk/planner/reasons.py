@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from slurmk.model.states import Reason
@@ -19,16 +21,16 @@ def partition_reason(row: PendingRow, partition: PartitionRow) -> Reason:
     """The partition limit or state that keeps the job out, or NONE."""
     if not partition.up:
         return Reason.PARTITION_DOWN if partition.queues else Reason.PARTITION_INACTIVE
-    limit = row.time_limit if row.time_minimum is None else min(row.time_limit, row.time_minimum)
-    if partition.maximum_time is not None and limit > partition.maximum_time:
-        return Reason.PARTITION_TIME_LIMIT
     demand = row.demand
-    if partition.maximum_memory_per_node is not None and _memory_on_a_node(demand) > partition.maximum_memory_per_node:
-        return Reason.MAX_MEM_PER_LIMIT
     if partition.maximum_nodes is not None and demand.minimum_nodes > partition.maximum_nodes:
         return Reason.PARTITION_NODE_LIMIT
     if demand.minimum_nodes > len(partition.nodes) or demand.maximum_nodes < partition.minimum_nodes:
         return Reason.PARTITION_NODE_LIMIT
+    limit = row.time_limit if row.time_minimum is None else min(row.time_limit, row.time_minimum)
+    if partition.maximum_time is not None and limit > partition.maximum_time:
+        return Reason.PARTITION_TIME_LIMIT
+    if partition.maximum_memory_per_node is not None and _memory_on_a_node(demand) > partition.maximum_memory_per_node:
+        return Reason.MAX_MEM_PER_LIMIT
     return Reason.NONE
 
 
@@ -51,6 +53,44 @@ def reserved_reason(need: Requirement, reserved: Reserved, start: int, end: int)
         return None
     text = KEPT_FOR_MAINTENANCE if reserved.for_maintenance(start, end, need.eligible & ~left) else NAMED_NOT_AVAILABLE
     return Outlook(Reason.REQ_NODE_NOT_AVAIL, partition=need.partition.name, description=text)
+
+
+class Blocking:
+    """Who stands in front of whom, as Slurm says it: once a job waits for its partition's nodes, those behind it in the
+    partition wait for their turn, and the partition's nodes are set aside, also from jobs of other partitions. A job that names
+    its nodes sets only these aside."""
+
+    def __init__(self, nodes: int) -> None:
+        self.partitions: set[str] = set()
+        self.nodes = np.zeros(nodes, dtype=np.bool_)
+
+    def reason(self, row: PendingRow, needs: Sequence[Requirement]) -> tuple[Reason, str]:
+        """Why the next job of the queue, which would fit the cluster, does not start, and what is shown in place of the
+        reason's name; it blocks others from now on."""
+        told = Reason.NONE, ""
+        for name in row.partitions:
+            here = [need for need in needs if need.partition.name == name]
+            if not here:
+                continue
+            if name in self.partitions:
+                if told[0] is not Reason.REQ_NODE_NOT_AVAIL:
+                    told = Reason.PRIORITY, ""
+                continue
+            told = self._in_partition(here)
+            need = here[0]
+            if len(need.required) and len(need.required) >= need.minimum_nodes:
+                self.nodes[need.required] = True
+            else:
+                self.partitions.add(name)
+                self.nodes[need.partition.nodes] = True
+        return told
+
+    def _in_partition(self, needs: Sequence[Requirement]) -> tuple[Reason, str]:
+        if not self.nodes.any() or any(_fits(need, need.eligible & ~self.nodes) for need in needs):
+            return Reason.RESOURCES, ""
+        if len(needs[0].required) and self.nodes[needs[0].required].any():
+            return Reason.REQ_NODE_NOT_AVAIL, NAMED_NOT_AVAILABLE
+        return Reason.RESOURCES, TOO_FEW_AVAILABLE
 
 
 def why_never(row: PendingRow, needs: list[Requirement], snapshot: Snapshot) -> Outlook:

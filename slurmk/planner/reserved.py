@@ -99,9 +99,9 @@ class Reserved:
         return bits
 
     def for_maintenance(self, start: int, end: int, nodes: BoolArray) -> bool:
-        """Whether maintenance is among what keeps some of these nodes then."""
+        """Whether maintenance is among what keeps some of these nodes then, as a reservation of all nodes is taken to be."""
         return any(
-            each.flags & ReservationFlag.MAINT
+            each.flags & (ReservationFlag.MAINT | ReservationFlag.ALL_NODES)
             and (self.nodes[each.name] & nodes).any()
             and any(opens < end and closes > start for opens, closes in self.windows[each.name])
             for each in self.by_name.values()
