@@ -92,12 +92,13 @@ def test_missing_directories_as_in_the_reference(directory: Path) -> None:
         code, _ = await cluster.run("#!/bin/sh\necho made\n", standard_output="not/yet/there")
         assert code == 0
         assert (cluster.work / "not/yet/there").read_text() == "made\n"
+        missing = str(cluster.work / "missing")
         code, text = await cluster.run(
-            "#!/bin/sh\npwd\n", 6, current_working_directory="/no/such", standard_output=str(cluster.work / "slurm-6.out")
+            "#!/bin/sh\npwd\n", 6, current_working_directory=missing, standard_output=str(cluster.work / "slurm-6.out")
         )
         assert code == 0
         lines = text.splitlines()
-        said = re.compile(r"\[\S+\] error: couldn't chdir to `/no/such': No such file or directory: going to /tmp instead")
+        said = re.compile(rf"\[\S+\] error: couldn't chdir to `{missing}': No such file or directory: going to /tmp instead")
         assert [bool(said.fullmatch(line)) for line in lines] == [True, True, False]
         assert lines[2] == "/tmp"
 

@@ -197,9 +197,9 @@ def test_tables_that_are_not_taken(controller: FakeController, text: str, error:
 
 def test_others_tables(controller: FakeController) -> None:
     install(controller, "@weekly true\n")
-    nobody = Caller(65534, "nobody", False)
+    other = Caller(os.getuid() + 1, "other", False)
     for words in (("-u", ME, "-l"), ("-u", ME, "-r"), ("-u", ME, "-")):
-        said = run_command(controller, "scrontab", *words, caller=nobody, stdin=b"@daily true\n")
+        said = run_command(controller, "scrontab", *words, caller=other, stdin=b"@daily true\n")
         assert said.code == 1
         assert "Invalid user id" in said.err
     assert alive(controller) == [1]

@@ -23,6 +23,7 @@ def test_what_stands_behind_the_mark() -> None:
     assert parsed(b"A=1\0") == {}
 
 
+@pytest.mark.skipif(pwd.getpwuid(os.getuid()).pw_shell.endswith(("nologin", "false")), reason="this account has no login")
 def test_a_real_login() -> None:
     found = asyncio.run(LoginEnvironments().of(ME))
     assert found[b"USER"] == os.fsencode(ME.user_name)
