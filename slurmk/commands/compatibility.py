@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 
 from grammar.arguments import Argument, Option, Status
 from grammar.options import COMMANDS, SUBMISSION, SubmissionOption
+from grammar.scheduler_parameters import PREEMPT_PARAMETERS, SCHEDULER_PARAMETERS, Parameter
 from slurmk.commands import sacct_fields, sinfo_rows, squeue_fields
 from slurmk.commands.command_options import CommandOption
 from slurmk.commands.dispatch import MODULES
@@ -42,6 +43,13 @@ _SUBMISSION = """
 | --- | --- | --- | --- | --- | --- |
 """
 
+_PARAMETERS = """
+## {name}
+
+| word | status | why it changes nothing |
+| --- | --- | --- |
+"""
+
 _ARGUMENTS = {Argument.NONE: "", Argument.REQUIRED: "value", Argument.OPTIONAL: "optional"}
 
 
@@ -50,7 +58,7 @@ class Entry:
     """One option or field of one command, and what slurmk does with it."""
 
     command: str
-    kind: str  # option, field (by name) or letter
+    kind: str  # option, field (by name), letter, or parameter of slurm.conf
     name: str  # as typed: --array, TimeLimit, %l
     status: str
     reason: str = ""
@@ -98,6 +106,10 @@ def entries() -> Iterator[Entry]:
         for row in SUBMISSION:
             if command in row.commands:
                 yield from _entries(command, row)
+    for key, words in (("SchedulerParameters", SCHEDULER_PARAMETERS), ("PreemptParameters", PREEMPT_PARAMETERS)):
+        for word in words:
+            status = Status.HONOURED if word.acts else Status.ACCEPTED
+            yield Entry("slurm.conf", "parameter", f"{key}={word.name}", status.value, word.why_not)
     for command, options in tables().items():
         for option in options:
             yield from _entries(command, option)
@@ -121,6 +133,8 @@ def page() -> str:
     counted = [(command, [row for row in rows if command in row.commands]) for command in COMMANDS] + list(own.items())
     text = _HEAD + "".join(_count(command, options) for command, options in counted)
     text += _SUBMISSION + "".join(map(_row, rows))
+    text += _PARAMETERS.format(name="SchedulerParameters") + "".join(map(_parameter_row, SCHEDULER_PARAMETERS))
+    text += _PARAMETERS.format(name="PreemptParameters") + "".join(map(_parameter_row, PREEMPT_PARAMETERS))
     for command, options in own.items():
         ordered = sorted(options, key=lambda option: (option.name.lower(), option.name))
         text += f"\n## {command}\n{_OPTIONS}" + "".join(map(_own_row, ordered))
@@ -132,6 +146,10 @@ def _count(command: str, options: Iterable[Option]) -> str:
     statuses = [row.status for row in options]
     counts = " | ".join(str(statuses.count(status)) for status in (Status.HONOURED, Status.ACCEPTED, Status.REFUSED))
     return f"| {command} | {counts} |\n"
+
+
+def _parameter_row(parameter: Parameter) -> str:
+    return _cells(f"`{parameter.name}`", "acts" if parameter.acts else "no effect", parameter.why_not)
 
 
 def _row(option: SubmissionOption) -> str:

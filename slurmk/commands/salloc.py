@@ -227,6 +227,7 @@ def _submission(call: Call, component: _Component, command: Sequence[str]) -> Su
         submit_host=call.host,
         session_id=call.session_id,
         umask=call.umask,
+        immediate=bool(component.options.get("immediate")),
     )
 
 

@@ -11,7 +11,7 @@ from typing import cast
 from bridge.launcher import JobFiles
 from grammar.hostlist import compress
 from grammar.options import OptionError
-from grammar.script import LARGEST_SCRIPT, ScriptDirectives, ScriptError, check_script, read_script, wrapped
+from grammar.script import ScriptDirectives, ScriptError, check_script, read_script, wrapped
 from grammar.times import format_time
 from slurmk.commands.awaited import take_up
 from slurmk.commands.call import VERSION_TEXT, Call, Controller, Output, Unreadable
@@ -38,6 +38,7 @@ from slurmk.commands.submission import (
 from slurmk.core.effects import Accepted, Refused
 from slurmk.core.errors import Errno, SlurmError
 from slurmk.core.events import Submission, Submit
+from slurmk.core.submission import largest_script
 from slurmk.model.job import Job
 from slurmk.model.site import Site
 from slurmk.model.states import JobFlag
@@ -94,7 +95,10 @@ async def _run(call: Call, controller: Controller, output: Output) -> int:
     now = controller.now()
     check_values(NAME, given, now)
     wrap = cast("str | None", first.get("wrap"))
-    script = await _script(call, output, wrap, operands)
+    largest = largest_script(controller.machine.site)
+    script = await _script(call, output, wrap, operands, largest + 1)
+    if len(script.content) > largest:
+        raise ScriptError(f"Batch job submission failed: {SlurmError(Errno.PATHNAME_TOO_LONG)}")
     directives = await _directives(script, operands, call, first, wrapped=wrap is not None)
     quiet = any(one.name == "quiet" for component in given for one in component)
     if directives is not None and directives.warnings and not quiet:
@@ -143,33 +147,33 @@ def _early(values: Mapping[str, object]) -> str | None:
 # ------------------------------------------------------------------------------------------------- the script
 
 
-async def _script(call: Call, output: Output, wrap: str | None, operands: Sequence[str]) -> _Script:
+async def _script(call: Call, output: Output, wrap: str | None, operands: Sequence[str], most: int) -> _Script:
     if wrap is not None:
         if operands:
             raise ScriptError("Script arguments not permitted with --wrap option")
         return _Script(wrapped(wrap), "", "wrap", ())
     if not operands:
-        return _Script(await _input(output), "", NAME, ())
+        return _Script(await _input(output, most), "", NAME, ())
     name, *arguments = operands
-    content, path = await _file(call, output, name)
+    content, path = await _file(call, output, name, most)
     return _Script(content, path if "/" in name else absolute(path, call.directory), name.rpartition("/")[2], tuple(arguments))
 
 
-async def _input(output: Output) -> bytes:
+async def _input(output: Output, most: int) -> bytes:
     try:
-        return await output.read_input(LARGEST_SCRIPT + 1)
+        return await output.read_input(most)
     except Unreadable:
         return b""
 
 
-async def _file(call: Call, output: Output, name: str) -> tuple[bytes, str]:
+async def _file(call: Call, output: Output, name: str, most: int) -> tuple[bytes, str]:
     """The script's bytes and where it was found: as named, else on the caller's PATH."""
     paths = [name]
     if "/" not in name:
         paths += [f"{folder}/{name}" for folder in call.environment.get("PATH", "").split(":")[:256] if folder]
     for path in paths:
         try:
-            return await output.read(path, LARGEST_SCRIPT + 1), path
+            return await output.read(path, most), path
         except Unreadable as error:
             if error.errno == IS_A_DIRECTORY and path == name:
                 return b"", path
@@ -188,8 +192,6 @@ async def _directives(
     if wrapped:
         return None
     check_script(script.content)
-    if len(script.content) > LARGEST_SCRIPT:
-        raise ScriptError(f"Batch job submission failed: {SlurmError(Errno.PATHNAME_TOO_LONG)}")
     name = operands[0].rpartition("/")[2] if operands else "stdin"
     foreign = "ignore-pbs" not in options.values and not _ignores_foreign(call.environment)
     if script.content.count(b"\n") > MANY_LINES:
@@ -245,6 +247,7 @@ async def _prepare(
                 session_id=call.session_id,
                 umask=_umask(call),
                 limits=propagated(call.limits, checked.request.propagate, site),
+                script_size=len(script.content),
             )
         )
         files.append(_files(call, options, checked, script, export_file))

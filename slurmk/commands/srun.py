@@ -227,6 +227,9 @@ async def _steps_in_job(call: Call, controller: Controller, output: Output, part
         step = _step(call, options, request, parts[part].operands, multi_prog, member, site)
         _check_step(step, member)
         steps.append(replace(step, job_id=components[0].job_id))
+    if len(chosen) > 1 and not only and "disable_hetjob_steps" in site.scheduler_parameters:
+        several = "Job steps that span multiple components of a heterogeneous job are not currently supported"
+        raise OptionError(f"{NAME}: fatal: {several}", code=1)
     if only and len(parts) > 1:
         _execute(call, controller, output, of_several_programs(steps, job), job, told[0])
         return 0
@@ -560,6 +563,7 @@ def _submission(call: Call, options: Options, request: JobRequest, operands: Seq
         submit_host=call.host,
         session_id=call.session_id,
         umask=call.umask,
+        immediate=bool(options.get("immediate")),
     )
 
 

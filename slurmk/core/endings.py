@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import re
 from dataclasses import replace
 
 from grammar.crontab import parse_spec
@@ -11,10 +12,11 @@ from slurmk.core.effects import ForgetJob, SaveStep, Terminate
 from slurmk.core.priority import priority_of
 from slurmk.core.state import Phase, Turn, phase_of
 from slurmk.model.job import Job
+from slurmk.model.site import Site
 from slurmk.model.states import JobFlag, JobState, Reason
 
-REQUEUE_DELAY = 121
-"""Seconds before a batch job that was requeued may start again: Slurm waits for old credentials to expire."""
+CREDENTIALS_EXPIRE = 120
+"""Seconds that Slurm's credentials are good for (AuthInfo=cred_expire): a job that was requeued waits longer than that."""
 
 REQUEUED_HELD = "job requeued in held state"
 FIRST_RETRY_DELAY = 60
@@ -188,7 +190,7 @@ def _back_in_queue(turn: Turn, job: Job) -> Job:
         return turn.save(
             replace(waiting, reason=job.reason, state_description=description, priority=job.priority or waiting.priority)
         )
-    if job.flags & JobFlag.LAUNCH_FAILED:
+    if job.flags & JobFlag.LAUNCH_FAILED and "nohold_on_prolog_fail" not in turn.state.site.scheduler_parameters:
         return again(turn, job, held=Reason.JOB_LAUNCH_FAILURE, description=LAUNCH_FAILED)
     if job.flags & JobFlag.REQUEUE_HOLD:
         by_exit = job.reason is Reason.JOB_HELD_USER  # RequeueExitHold
@@ -196,9 +198,16 @@ def _back_in_queue(turn: Turn, job: Job) -> Job:
     return again(turn, job)
 
 
-def again(turn: Turn, job: Job, *, held: Reason | None = None, description: str = "", delay: int = REQUEUE_DELAY) -> Job:
+def requeue_delay(site: Site) -> int:
+    """Seconds before a job that was requeued may start again (requeue_delay, else AuthInfo)."""
+    expire = re.search(r"(?:^|,)\s*cred_expire=(\d+)", site.parameters.get("AuthInfo", ""))
+    said = site.scheduler_parameters.get("requeue_delay", "")
+    return 1 + int(said if said.isdecimal() else expire[1] if expire else CREDENTIALS_EXPIRE)
+
+
+def again(turn: Turn, job: Job, *, held: Reason | None = None, description: str = "", delay: int | None = None) -> Job:
     """A job that ran (or failed to) waits once more, as its next attempt, and not at once; held if there is a reason to."""
-    begin = turn.now + delay
+    begin = turn.now + (requeue_delay(turn.state.site) if delay is None else delay)
     flags = job.flags & (JobFlag.SPECIAL_EXIT if held else JobFlag.NONE)
     request = replace(job.request, begin_time=begin)
     job = replace(

@@ -44,6 +44,8 @@ class Submission:
     session_id: int
     umask: int = 0o022
     limits: str = ""  # soft limits that the job shall have: NOFILE=1024,CPU=unlimited
+    script_size: int = 0  # bytes
+    immediate: bool = False  # at once or not at all
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,6 +141,7 @@ def kill(turn: Turn, event: Kill) -> None:
 
 def _of_leader(turn: Turn, chosen: JobSelection) -> JobSelection:
     """Who ends the first component of a het job ends all of it."""
+    chosen = selection.wholly(turn.state, chosen)
     whole = chosen.het_offset == 0 and chosen.step_id is None and chosen.job_id in turn.state.by_het
     return replace(chosen, het_offset=None) if whole else chosen
 

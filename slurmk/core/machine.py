@@ -26,6 +26,7 @@ from slurmk.core import (
     selection,
     smaller,
     transitions,
+    turns,
     updates,
 )
 from slurmk.core.effects import Accepted, Effect, Refused
@@ -68,6 +69,7 @@ from slurmk.core.nodes import restore as restore_nodes
 from slurmk.core.priority import MULTIFACTOR, Directory, Factors
 from slurmk.core.state import NodeUsage, Phase, State, Turn, lateness, limit_end, phase_of
 from slurmk.core.submission import submit, trial
+from slurmk.core.suspension import stand_still
 from slurmk.model.job import Job
 from slurmk.model.node import Node, Partition
 from slurmk.model.node_states import Condition
@@ -109,6 +111,7 @@ class Machine:
             _HANDLERS[type(event)](turn, event)
         while turn.noted:
             dependencies.changed(turn, turn.noted.pop(0))
+        turns.follow(turn)
         return turn.result()
 
     def restore(
@@ -318,6 +321,7 @@ class Machine:
             job = state.jobs.get(job_id)
             if job is not None:
                 _alarm(turn, job)
+        turns.tick(turn)
         reservation_times.tick(turn)
         forget_old(turn)
         self._age(turn)
@@ -351,6 +355,8 @@ def _alarm(turn: Turn, job: Job) -> None:
             end(turn, job, JobState.TIMEOUT, Reason.TIME_LIMIT)
         elif due is not None:
             turn.state.alarm(due, job.job_id)
+    elif phase is Phase.SUSPENDED:
+        stand_still(turn, job)
 
 
 def _alarm_pending(turn: Turn, job: Job) -> None:

@@ -22,6 +22,7 @@ from slurmk.core.state import NodeUsage, Phase, State, Turn, limit_end, phase_of
 from slurmk.model.job import Allocation, Job, NodeShare
 from slurmk.model.node import Node, Partition
 from slurmk.model.states import JobFlag, JobState, Reason
+from slurmk.planner.build import soft_limit
 from slurmk.planner.requirement import SHARED_DEVICE, WHOLE_DEVICE
 from slurmk.planner.snapshot import Outlook, Start
 
@@ -163,7 +164,7 @@ def begin(turn: Turn, job: Job, start: Start) -> None:
         job = arrays.split(turn, job, arrays.first_task(job.array_tasks))
     allocation = _batch_host_first(turn.state, start.allocation, job.request.batch_features)
     limit = job.time_limit
-    if start.time_limit and job.request.time_minimum is not None:
+    if start.time_limit and job.request.time_minimum is not None and soft_limit(job, turn.state.site) is None:
         limit = min(limit, max(start.time_limit // 60, job.request.time_minimum))
     job = replace(
         job,

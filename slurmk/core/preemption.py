@@ -6,24 +6,22 @@ nodes are free, so that nobody gives way in vain.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from grammar.errors import GrammarError
 from grammar.times import parse_duration
-from slurmk.core.effects import Signal, UpdateLimit
+from slurmk.core.effects import Signal
 from slurmk.core.endings import end, requeue
 from slurmk.core.events import KillFlag
 from slurmk.core.priority import Directory, QosPreemption
-from slurmk.core.state import Phase, State, Turn, limit_end, phase_of
+from slurmk.core.state import Phase, State, Turn, phase_of
+from slurmk.core.suspension import go_on, stop
 from slurmk.core.transitions import may_requeue
 from slurmk.model.job import Job
 from slurmk.model.node import Partition
+from slurmk.model.site import Site
 from slurmk.model.states import JobState, Reason
 from slurmk.planner.snapshot import Preempt, Preemption, Victim
 
 BY_PARTITION, BY_QOS = "preempt/partition_prio", "preempt/qos"
-
-SIGSTOP, SIGCONT = 19, 18
 
 _NOTHING = QosPreemption()
 
@@ -34,32 +32,55 @@ def rules(state: State, directory: Directory) -> Preemption | None:
     if kind not in (BY_PARTITION, BY_QOS):
         return None
     victims = {}
+    spared = _spared_priority(state.site)
     for job_id in state.holding:
         job = state.jobs[job_id]
         if phase_of(job) is not Phase.RUNNING or job.het_job_id or job.allocation is None:
             continue
         mode = mode_of(state, directory, job)
         partition = state.partitions.get(job.allocation.partition)
-        if mode == "OFF" or partition is None:
+        if mode == "OFF" or partition is None or (spared is not None and job.priority >= spared):
             continue
         exempt = job.start_time + _exempt_seconds(state, directory, job)
-        victims[job_id] = Victim(partition.priority_tier, job.qos, job.priority, job.start_time, exempt, mode == "SUSPEND")
+        words = _words(state, directory, job)
+        victims[job_id] = Victim(
+            partition.priority_tier,
+            job.qos,
+            job.priority,
+            job.start_time,
+            exempt,
+            suspends=mode == "SUSPEND",
+            within="WITHIN" in words,
+            only_by_higher="PRIORITY" in words,
+        )
     preempts = {name: frozenset(each.preempts) for name, each in directory.preemption.items()} if kind == BY_QOS else {}
-    youngest_first = "preempt_youngest_first" in state.site.scheduler_parameters
-    return Preemption(kind == BY_PARTITION, victims, preempts, frozenset(state.gave_way.values()), youngest_first)
+    said = state.site.preempt_parameters
+    youngest_first = "youngest_first" in said or "preempt_youngest_first" in state.site.scheduler_parameters
+    served = frozenset(state.gave_way.values())
+    return Preemption(kind == BY_PARTITION, victims, preempts, served, youngest_first, "reclaim_licenses" in said)
+
+
+def _spared_priority(site: Site) -> int | None:
+    """Jobs of this priority and above give way to nobody (min_exempt_priority)."""
+    said = site.preempt_parameters.get("min_exempt_priority", "")
+    return int(said) if said.isdecimal() else None
 
 
 def mode_of(state: State, directory: Directory, job: Job) -> str:
     """OFF, CANCEL, REQUEUE or SUSPEND: what happens to the job when it gives way."""
-    said = ""
-    if state.site.preempt_type == BY_QOS:
-        said = directory.preemption.get(job.qos, _NOTHING).mode
-    else:
-        said = _partition(state, job).preempt_mode
-    words = set((said or state.site.preempt_mode).upper().split(",")) - {"GANG", "WITHIN", "PRIORITY", "CLUSTER"}
-    if not words:
-        words = set(state.site.preempt_mode.upper().split(",")) - {"GANG", "WITHIN", "PRIORITY"}
-    return next((word for word in ("OFF", "CANCEL", "REQUEUE", "SUSPEND") if word in words), "OFF")
+    for words in (_words(state, directory, job), state.site.preempt_mode.upper().split(",")):
+        for word in ("OFF", "CANCEL", "REQUEUE", "SUSPEND"):
+            if word in words:
+                return word
+    return "OFF"
+
+
+def _words(state: State, directory: Directory, job: Job) -> list[str]:
+    """The job's PreemptMode: that of its QOS or partition, else the cluster's."""
+    by_qos = state.site.preempt_type == BY_QOS
+    said = directory.preemption.get(job.qos, _NOTHING).mode if by_qos else _partition(state, job).preempt_mode
+    words = (said or state.site.preempt_mode).upper().split(",")
+    return state.site.preempt_mode.upper().split(",") if words == ["CLUSTER"] else words
 
 
 def _partition(state: State, job: Job) -> Partition:
@@ -104,11 +125,12 @@ def _give_way(turn: Turn, job: Job, preemptor: int) -> None:
     state, directory = turn.state, turn.directory
     mode = mode_of(state, directory, job)
     if mode == "SUSPEND":
-        job = turn.save(replace(job, state=JobState.SUSPENDED, suspend_time=turn.now, end_time=0, preempted_by=preemptor))
-        turn.emit(Signal(job.job_id, job.restarts, SIGSTOP, None, KillFlag.FULL))
-        turn.emit(UpdateLimit(job.job_id, job.restarts, None))
+        stop(turn, job, preempted_by=preemptor)
         return
     state.gave_way[job.job_id] = preemptor
+    if "send_user_signal" in state.site.preempt_parameters and job.request.kill_warning_signal:
+        flag = KillFlag.BATCH if "B" in (job.request.kill_warning_flags or "") else KillFlag.NONE
+        turn.emit(Signal(job.job_id, job.restarts, job.request.kill_warning_signal, None, flag))
     wait = state.site.kill_wait + _grace(state, directory, job)
     if mode == "REQUEUE" and may_requeue(turn, job):
         requeue(turn, job, Reason.NONE, held=False, ended_as=JobState.PREEMPTED, kill_wait=wait)
@@ -131,13 +153,7 @@ def resume_parked(turn: Turn) -> None:
         if job.preempted_by in state.pending and state.jobs[job.preempted_by].priority:
             continue
         if _cpus_are_free(state, job):
-            stood = job.suspended_seconds + turn.now - job.suspend_time
-            job = replace(job, state=JobState.RUNNING, suspend_time=turn.now, suspended_seconds=stood, preempted_by=0)
-            ending = limit_end(job)
-            job = turn.save(replace(job, end_time=ending or 0))
-            turn.emit(Signal(job.job_id, job.restarts, SIGCONT, None, KillFlag.FULL))
-            turn.emit(UpdateLimit(job.job_id, job.restarts, ending))
-            turn.wake_planner()
+            go_on(turn, job)
 
 
 def _cpus_are_free(state: State, job: Job) -> bool:

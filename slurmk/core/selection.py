@@ -65,6 +65,15 @@ def is_lone_component(chosen: JobSelection, job: Job) -> bool:
     return bool(job.het_job_id) and (chosen.het_offset is not None or chosen.job_id != job.het_job_id)
 
 
+def wholly(state: State, chosen: JobSelection) -> JobSelection:
+    """The selection, or the whole het job of the component that it means where the site has it so (whole_hetjob)."""
+    options = state.site.scheduler_parameters
+    if chosen.step_id is not None or not ("whole_hetjob" in options or "whole_pack" in options):
+        return chosen
+    job = state.jobs.get(chosen.job_id)
+    return chosen if job is None or not job.het_job_id else JobSelection(job.het_job_id)
+
+
 def select(state: State, selection: JobSelection) -> list[Selected]:
     """The records meant; the number of an array means all of it, the leader's number of a het job all components.
 

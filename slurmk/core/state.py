@@ -120,6 +120,8 @@ class State:
         self.partition_tres: dict[str, dict[str, int]] = {}  # of all nodes of a partition, as they are now
         self.gave_way: dict[int, int] = {}  # jobs that give way, and the job each does it for
         self.parked: set[int] = set()  # jobs that are suspended for others
+        self.next_turn = 0  # when jobs that share CPUs change places; 0 while none has to wait for its turn
+        self.changes_at_turn = -1
         self.reservations: dict[str, Reservation] = {}
         self.last_reservation = 0  # number of the last one made
         self.reserved: dict[str, tuple[NodeFlag, str]] = {}  # by node: flags, and the name of an active reservation

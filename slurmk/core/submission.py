@@ -14,6 +14,7 @@ from grammar.dependencies import Dependencies, format_dependency
 from grammar.errors import GrammarError
 from grammar.frequencies import task_interval
 from grammar.hostlist import compress, expand
+from grammar.script import LARGEST_SCRIPT
 from slurmk.core import arrays, dependencies, reservation_use
 from slurmk.core.demands import Refusal, demand_in, least_cpus
 from slurmk.core.effects import Accepted, Refused, SaveCounter
@@ -111,11 +112,17 @@ def _draft(turn: Turn, caller: Caller, submission: Submission, component: bool) 
     state, request, credentials = turn.state, submission.request, submission.credentials
     if state.site.disable_root_jobs and credentials.user_id == 0:
         raise SlurmError(Errno.USER_ID_MISSING)
+    options = state.site.scheduler_parameters
+    if submission.immediate and "defer" in options:
+        raise Refusal(Errno.DEFER)
+    if submission.script_size > largest_script(state.site) or len(submission.submit_line) > largest_submit_line(state.site):
+        raise Refusal(Errno.PATHNAME_TOO_LONG)
     if request.tres_per_node or request.tres_per_job or request.tres_per_task or request.tres_per_socket:
         demand_in(state, request, None, credentials.user_id)
-    if request.constraints and unknown_features(state, request.constraints):
+    missing = bool(request.constraints) and unknown_features(state, request.constraints or "")
+    if missing and "ignore_constraint_validation" not in options:
         raise Refusal(Errno.INVALID_FEATURE)
-    if request.prefer and unknown_features(state, request.prefer):
+    if request.prefer and "ignore_prefer_validation" not in options and unknown_features(state, request.prefer):
         raise Refusal(Errno.INVALID_PREFER)
     array = _array(state, request, component)
     required = _names(state, request.required_nodes)
@@ -170,11 +177,30 @@ def _draft(turn: Turn, caller: Caller, submission: Submission, component: bool) 
         admin_comment=request.admin_comment or "",
     )
     reservation_use.check_use(state, turn.directory, job)
-    if not request.hold:
+    if not request.hold and not missing:
         check_reserved(reserved, demand)
         check_size(state, request, partitions, demand, credentials.user_id)
     check_limits(state, request, partitions, demand, time_limit)
     return _Draft(job, demand, wanted)
+
+
+LARGEST_SUBMIT_LINE, MOST_OF_SUBMIT_LINES = 1 << 20, 2 << 20
+"""Bytes that a command line may have, and how many the site may allow."""
+
+
+def largest_script(site: Site) -> int:
+    """Bytes that a script may have (max_script_size)."""
+    return _number_of(site, "max_script_size", LARGEST_SCRIPT)
+
+
+def largest_submit_line(site: Site) -> int:
+    """Bytes that a submission's command line may have (max_submit_line_size)."""
+    return min(_number_of(site, "max_submit_line_size", LARGEST_SUBMIT_LINE), MOST_OF_SUBMIT_LINES)
+
+
+def _number_of(site: Site, word: str, otherwise: int) -> int:
+    said = site.scheduler_parameters.get(word, "")
+    return int(said) if said.isdecimal() else otherwise
 
 
 def tracks_keys(site: Site) -> bool:
@@ -352,7 +378,9 @@ def check_licenses(state: State, text: str | None) -> None:
     for item in filter(None, re.split("[,;|]", text or "")):
         name, _, count = item.strip().replace("=", ":").partition(":")
         count = count.strip()
-        if (count and not (count.isascii() and count.isdigit())) or int(count or 1) > state.site.licenses.get(name, -1):
+        if (count and not (count.isascii() and count.isdigit())) or name not in state.site.licenses:
+            raise Refusal(Errno.INVALID_LICENSES)
+        if int(count or 1) > state.site.licenses[name] and "allow_zero_lic" not in state.site.scheduler_parameters:
             raise Refusal(Errno.INVALID_LICENSES)
 
 
@@ -443,4 +471,6 @@ def _array(state: State, request: JobRequest, component: bool) -> tuple[tuple[ra
         array = parse_array(request.array, state.site.maximum_array_size)
     except GrammarError:
         raise Refusal(Errno.INVALID_ARRAY) from None
+    if arrays.task_count(array.tasks) > _number_of(state.site, "max_array_tasks", state.site.maximum_array_size):
+        raise Refusal(Errno.INVALID_ARRAY)
     return array.tasks, array.maximum_running

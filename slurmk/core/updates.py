@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from grammar.dependencies import format_dependency
-from slurmk.core import dependencies, mail, reservation_use, selection, submission
+from slurmk.core import dependencies, mail, reservation_use, selection, submission, suspension
 from slurmk.core.demands import Refusal, demand_in, least_cpus
-from slurmk.core.effects import Signal, UpdateLimit
+from slurmk.core.effects import UpdateLimit
 from slurmk.core.endings import REQUEUED_HELD, again, requeue
 from slurmk.core.errors import Errno, SlurmError
-from slurmk.core.events import Caller, Hold, JobSelection, KillFlag, Requeue, Suspend, UpdateJob
+from slurmk.core.events import Caller, Hold, JobSelection, Requeue, Suspend, UpdateJob
 from slurmk.core.feasibility import unknown_features
 from slurmk.core.kills import for_each_element, may_change
 from slurmk.core.priority import HIGHEST, MULTIFACTOR, Factors, factors, priority_of
@@ -23,9 +23,7 @@ from slurmk.core.state import Phase, Turn, holds_nodes, limit_end, phase_of, wat
 from slurmk.core.submission import set_alarms
 from slurmk.core.transitions import may_requeue
 from slurmk.model.job import Job
-from slurmk.model.states import NO_VALUE, JobFlag, JobState, Reason
-
-SIGCONT, SIGSTOP = 18, 19
+from slurmk.model.states import NO_VALUE, JobFlag, Reason
 
 HELD_REASONS = frozenset({Reason.JOB_HELD_USER, Reason.JOB_HELD_ADMIN, Reason.JOB_LAUNCH_FAILURE, Reason.JOB_HOLD_MAX_REQUEUE})
 """Reasons that say why a job has priority 0."""
@@ -63,7 +61,7 @@ def hold(turn: Turn, event: Hold) -> None:
                 by_admin = event.caller.operator and not event.user_hold
                 set_held(turn, each, Reason.JOB_HELD_ADMIN if by_admin else Reason.JOB_HELD_USER)
 
-    for_each_element(turn, event.selections, act)
+    for_each_element(turn, tuple(selection.wholly(turn.state, chosen) for chosen in event.selections), act)
 
 
 def set_held(turn: Turn, job: Job, reason: Reason) -> None:
@@ -151,31 +149,12 @@ def suspend(turn: Turn, event: Suspend) -> None:
     for_each_element(turn, event.selections, act)
 
 
-def _stop(turn: Turn, job: Job) -> None:
-    turn.save(replace(job, state=JobState.SUSPENDED, suspend_time=turn.now, end_time=0))
-    turn.emit(Signal(job.job_id, job.restarts, SIGSTOP, None, KillFlag.FULL))
-    turn.emit(UpdateLimit(job.job_id, job.restarts, None))
-    turn.wake_planner()
-
-
-def _resume(turn: Turn, job: Job) -> None:
-    stood = job.suspended_seconds + turn.now - job.suspend_time
-    job = replace(job, state=JobState.RUNNING, suspend_time=turn.now, suspended_seconds=stood, preempted_by=0)
-    end = limit_end(job)
-    job = turn.save(replace(job, end_time=end or 0))
-    turn.emit(Signal(job.job_id, job.restarts, SIGCONT, None, KillFlag.FULL))
-    turn.emit(UpdateLimit(job.job_id, job.restarts, end))
-    watch_limit(turn, job)
-    mail.watch_marks(turn, job)
-    turn.wake_planner()
-
-
-Suspension: TypeAlias = Callable[[Turn, Job], None] | Errno | None
+Suspension: TypeAlias = Callable[[Turn, Job], Job] | Errno | None
 
 _SUSPENSIONS: dict[bool, dict[Phase, Suspension]] = {
     False: {
         Phase.PENDING: Errno.JOB_PENDING,
-        Phase.RUNNING: _stop,
+        Phase.RUNNING: suspension.stop,
         Phase.SUSPENDED: None,
         Phase.COMPLETING: Errno.TRANSITION_STATE_NO_UPDATE,
         Phase.FINISHED: Errno.ALREADY_DONE,
@@ -183,7 +162,7 @@ _SUSPENSIONS: dict[bool, dict[Phase, Suspension]] = {
     True: {
         Phase.PENDING: Errno.JOB_PENDING,
         Phase.RUNNING: Errno.JOB_NOT_SUSPENDED,
-        Phase.SUSPENDED: _resume,
+        Phase.SUSPENDED: suspension.go_on,
         Phase.COMPLETING: Errno.JOB_NOT_SUSPENDED,
         Phase.FINISHED: Errno.ALREADY_DONE,
     },
@@ -558,6 +537,8 @@ def restore_job(turn: Turn, job: Job) -> None:
     elif phase is Phase.RUNNING:
         watch_limit(turn, job)
         mail.watch_marks(turn, job)
+    elif phase is Phase.SUSPENDED:
+        turn.wake_at(turn.now, job.job_id)
     elif phase is Phase.FINISHED:
         turn.state.forget_at(job.end_time + turn.state.site.minimum_job_age, job.job_id)
     if not job.state.finished and job.priority:

@@ -227,6 +227,7 @@ def _settled(configuration: Configuration) -> Site:
         scheduler_parameters=_pairs(_text(configuration, "SchedulerParameters")),
         preempt_type=_text(configuration, "PreemptType", "preempt/none"),
         preempt_mode=_preempt_mode(configuration.get("PreemptMode")) or "OFF",
+        preempt_parameters=_pairs(_text(configuration, "PreemptParameters").lower()),
         private_data=_private_data(configuration),
         operators=tuple(dict.fromkeys(("root", user))),
         prolog=_text(configuration, "Prolog"),

@@ -333,6 +333,7 @@ class Job:
     next_step: int = 0
     launch_failures: int = 0  # in a row, each of which made it wait longer
     preempted_by: int = 0  # the job that it is suspended for, as long as it is
+    waits_for_turn: bool = False  # it is suspended until it has its CPUs again, which others have at times (gang scheduling)
     requeued_as: JobState | None = None  # how accounting sees the end of an attempt that is queued again: NODE_FAIL, PREEMPTED
 
     @property

@@ -75,6 +75,7 @@ class Site:
     scheduler_parameters: Mapping[str, str] = field(default_factory=dict)
     preempt_type: str = "preempt/none"
     preempt_mode: str = "OFF"
+    preempt_parameters: Mapping[str, str] = field(default_factory=dict)
     private_data: tuple[str, ...] = ()
     operators: tuple[str, ...] = ("root",)  # users who may act on everyone's jobs
     prolog: str = ""

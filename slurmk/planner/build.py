@@ -25,7 +25,7 @@ from slurmk.model.requested import cpus_per_task as cpus_of_task
 from slurmk.model.requested import gres_nodes
 from slurmk.model.reservation import Reservation, ReservationFlag
 from slurmk.model.site import Site
-from slurmk.model.states import INFINITE, NO_VALUE, JobFlag, NodeFlag, NodeState, Reason
+from slurmk.model.states import INFINITE, NO_VALUE, JobFlag, JobState, NodeFlag, NodeState, Reason
 from slurmk.planner.attention import bounds_of
 from slurmk.planner.preemption import parked
 from slurmk.planner.reserved import kept_licenses
@@ -361,8 +361,8 @@ def _running_rows(
     ends = {each.name: each.end_time + overrun for each in reservations if not each.flags & ReservationFlag.FLEX}
     for job in running:
         known = before.get(job.job_id)
-        reserved = job.allocation is not None and job.allocation.reservation in ends
-        if known is None or known[0] is not job or known[1].end_time <= now + LATE or reserved:
+        moves = job.state is JobState.SUSPENDED or (job.allocation is not None and job.allocation.reservation in ends)
+        if known is None or known[0] is not job or known[1].end_time <= now + LATE or moves:
             if job.allocation is None:
                 continue
             known = job, running_row(job, now, site, ends.get(job.allocation.reservation))
@@ -375,7 +375,11 @@ def running_row(job: Job, now: int, site: Site, latest: int | None = None) -> Ru
     completing. One that is late to come up has all its time before it."""
     assert job.allocation is not None
     limit = YEAR if job.time_limit >= NO_VALUE else job.time_limit * 60
-    end = job.start_time + limit + job.suspended_seconds
+    stood = job.suspended_seconds + (max(0, now - job.suspend_time) if job.state is JobState.SUSPENDED else 0)
+    end = job.start_time + limit + stood
+    soft = soft_limit(job, site)
+    if soft is not None and job.start_time + soft + stood > now:
+        end = job.start_time + soft + stood
     if job.flags & JobFlag.CONFIGURING and end <= now:
         end = now + limit
     if latest is not None:
@@ -466,22 +470,29 @@ def pending_row(job: Job, partitions: Mapping[str, Partition], site: Site, cache
         demand = cache.demands.setdefault(demand, demand)
     count = sum(map(len, job.array_tasks)) if job.array_tasks else 1
     request = job.request
+    soft = soft_limit(job, site)
     return PendingRow(
         job_id=job.job_id,
         demand=demand,
         partitions=names,
         priority=job.priority,
         submit_time=job.submit_time,
-        time_limit=_seconds(job.time_limit, names, partitions),
+        time_limit=soft or _seconds(job.time_limit, names, partitions),
         user_id=job.credentials.user_id,
         account=job.account,
         qos=job.qos,
         count=count,
         startable=count,
         eligible_time=max(request.begin_time or 0, job.eligible_time),
-        time_minimum=None if request.time_minimum is None else request.time_minimum * 60,
+        time_minimum=None if request.time_minimum is None or soft else request.time_minimum * 60,
         deadline=request.deadline,
     )
+
+
+def soft_limit(job: Job, site: Site) -> int | None:
+    """Seconds that a job with ``--time-min`` is planned for, which may then use its whole limit (time_min_as_soft_limit)."""
+    minimum = job.request.time_minimum
+    return minimum * 60 if minimum and "time_min_as_soft_limit" in site.scheduler_parameters else None
 
 
 def _seconds(minutes: int, names: tuple[str, ...], partitions: Mapping[str, Partition]) -> int:

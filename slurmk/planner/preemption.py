@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from slurmk.model.states import Reason
-from slurmk.planner.snapshot import Outlook, PendingRow, Preempt, RunningRow, Victim
+from slurmk.planner.snapshot import Outlook, PendingRow, Preempt, Preemption, RunningRow, Victim
 
 if TYPE_CHECKING:
     from slurmk.planner.forecast import Booking, Forecast
@@ -32,7 +32,9 @@ def make_room(forecast: Forecast, row: PendingRow) -> None:
     if row.eligible_time > forecast.now or row.startable < 1 or len(forecast.preempted) >= MOST_PREEMPTORS:
         return
     needs, _ = forecast.needs(row)
-    choices = [(need, candidates(forecast, row, need)) for need in needs]
+    choices = [
+        (need, candidates(forecast, row, need)) for need in needs if rules.reclaims_licenses or _licensed(forecast, need)
+    ]
     if not any(victims for _, victims in choices):
         return
     before, told = list(forecast.promised.get(row.job_id, [])), forecast.outlooks.get(row.job_id)
@@ -51,6 +53,21 @@ def make_room(forecast: Forecast, row: PendingRow) -> None:
         forecast.outlooks[row.job_id] = told
 
 
+def _gives_way(rules: Preemption, victim: Victim, row: PendingRow, need: Requirement, allowed: frozenset[str]) -> bool:
+    higher = row.priority > victim.priority
+    if victim.only_by_higher and not higher:
+        return False
+    if rules.by_partition:
+        return victim.tier < need.partition.priority_tier
+    return victim.qos in allowed or (victim.within and victim.qos == row.qos and higher)
+
+
+def _licensed(forecast: Forecast, need: Requirement) -> bool:
+    """Whether the licences that it needs are free now."""
+    free = forecast.profile.licenses[: len(need.licenses), forecast.profile.at(forecast.now)]
+    return not need.wants_licenses or bool((free >= need.licenses).all())
+
+
 def candidates(forecast: Forecast, row: PendingRow, need: Requirement) -> list[RunningRow]:
     """Jobs that this one may preempt and whose nodes or licences it could use, cheapest first."""
     rules = forecast.snapshot.preemption
@@ -62,7 +79,7 @@ def candidates(forecast: Forecast, row: PendingRow, need: Requirement) -> list[R
         victim = rules.victims.get(running.job_id)
         if victim is None or victim.exempt_until > forecast.now or running.job_id not in forecast.held:
             continue
-        lower = victim.tier < need.partition.priority_tier if rules.by_partition else victim.qos in allowed
+        lower = _gives_way(rules, victim, row, need, allowed)
         nodes = (position.get(name, -1) for name in running.allocation.nodes)
         helps = (running.licenses and need.wants_licenses) or any(node >= 0 and need.eligible[node] for node in nodes)
         if lower and helps and not (victim.suspends and need.whole):

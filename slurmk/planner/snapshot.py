@@ -166,7 +166,8 @@ class RunningRow:
 
 @dataclass(frozen=True, slots=True)
 class Victim:
-    """A running job that others may preempt: what its place costs, and that it is suspended rather than ended."""
+    """A running job that others may preempt: what its place costs, and that it is suspended rather than ended. ``within``: by
+    jobs of its own QOS too, if their priority is higher; ``only_by_higher``: by no others at all."""
 
     tier: int
     qos: str
@@ -174,6 +175,8 @@ class Victim:
     start_time: int
     exempt_until: int = 0
     suspends: bool = False
+    within: bool = False
+    only_by_higher: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +184,7 @@ class Preemption:
     """Who may preempt whom: jobs in partitions of a lower tier, or of QOS that the job's QOS (``preempts``) names.
 
     ``served`` are waiting jobs that others give way to already. With ``youngest_first`` those that began last give way first,
-    whatever their priorities are.
+    whatever their priorities are. Licences are a reason to preempt with ``reclaims_licenses`` alone.
     """
 
     by_partition: bool
@@ -189,6 +192,7 @@ class Preemption:
     preempts: Mapping[str, frozenset[str]] = field(default_factory=dict)
     served: frozenset[int] = frozenset()
     youngest_first: bool = False
+    reclaims_licenses: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -286,6 +286,8 @@ def test_suspended_time_does_not_count(cluster: Cluster) -> None:
     cluster.now = 1100
     cluster.tell(Suspend(cluster.now, ALICE, (JobSelection(job_id),)))
     assert cluster.job(job_id).state is JobState.SUSPENDED
+    assert Signal(job_id, 0, 20, None, KillFlag.FULL) in cluster.effects
+    cluster.tick(2)
     assert Signal(job_id, 0, 19, None, KillFlag.FULL) in cluster.effects
     cluster.now = 1160
     cluster.tell(Suspend(cluster.now, ALICE, (JobSelection(job_id),), resume=True))

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from core_story import ALICE, BOB, ROOT, Cluster, small_site
 
 from slurmk.core.effects import Signal, Terminate, UpdateLimit
+from slurmk.core.events import KillFlag
 from slurmk.core.priority import Directory, QosPreemption
 from slurmk.model.site import Site
 from slurmk.model.states import JobFlag, JobState, Reason
 
-SIGSTOP, SIGCONT = 19, 18
+SIGTSTP, SIGSTOP, SIGCONT = 20, 19, 18
 
 
-def tiers(mode: str = "CANCEL", **changes: object) -> Site:
+def tiers(mode: str = "CANCEL", **changes: Any) -> Site:
     """Two partitions of the same nodes, "high" of a higher tier than "low"."""
     site = small_site()
     low = replace(site.partitions[2], name="low", default=True, priority_tier=1, default_time=60)
@@ -25,11 +27,11 @@ def tiers(mode: str = "CANCEL", **changes: object) -> Site:
         partitions=(low, high),
         preempt_type="preempt/partition_prio",
         preempt_mode=mode,
-        **changes,  # type: ignore[arg-type]
+        **changes,
     )
 
 
-def fill(cluster: Cluster, count: int = 4, **request: object) -> list[int]:
+def fill(cluster: Cluster, count: int = 4, **request: Any) -> list[int]:
     """Jobs of the lower tier on all of the partition's nodes."""
     jobs = [cluster.submit(BOB, tasks=16, partition="low", **request) for _ in range(count)]
     cluster.plan()
@@ -54,9 +56,11 @@ def test_a_higher_tier_takes_as_little_as_will_do() -> None:
     assert cluster.launched() == [urgent]
 
 
-@pytest.mark.parametrize("parameters", [{}, {"preempt_youngest_first": ""}])
-def test_the_cheapest_gives_way_or_the_youngest(parameters: dict[str, str]) -> None:
-    cluster = Cluster(tiers(scheduler_parameters=parameters))
+@pytest.mark.parametrize(
+    "parameters", [{}, {"scheduler_parameters": {"preempt_youngest_first": ""}}, {"preempt_parameters": {"youngest_first": ""}}]
+)
+def test_the_cheapest_gives_way_or_the_youngest(parameters: dict[str, Any]) -> None:
+    cluster = Cluster(tiers(**parameters))
     jobs = fill(cluster, 3)
     cluster.now += 100
     late = cluster.submit(ROOT, tasks=16, partition="low", priority=cluster.job(jobs[0]).priority + 10)
@@ -151,19 +155,21 @@ def test_suspended_and_resumed() -> None:
     parked = cluster.job(jobs[-1])
     assert parked.state is JobState.SUSPENDED
     assert parked.parked
-    assert Signal(parked.job_id, 0, SIGSTOP, None, 2) in cluster.effects
+    assert Signal(parked.job_id, 0, SIGTSTP, None, KillFlag.FULL) in cluster.effects
     cluster.plan()
     assert cluster.launched() == [urgent]
+    cluster.tick(2)
+    assert Signal(parked.job_id, 0, SIGSTOP, None, KillFlag.FULL) in cluster.effects
     assert cluster.machine.node_usage("n8").cpus == 16
     third = cluster.submit(BOB, tasks=16, partition="low")
     cluster.plan()
     assert cluster.launched() == []
-    cluster.now += 60
+    cluster.now += 58
     cluster.run_to_end(urgent)
     cluster.plan()
     resumed = cluster.job(parked.job_id)
     assert (resumed.state, resumed.suspended_seconds) == (JobState.RUNNING, 60)
-    assert Signal(parked.job_id, 0, SIGCONT, None, 2) in cluster.effects
+    assert Signal(parked.job_id, 0, SIGCONT, None, KillFlag.FULL) in cluster.effects
     assert UpdateLimit(parked.job_id, 0, resumed.end_time) in cluster.effects
     assert cluster.job(third).pending
 
@@ -209,3 +215,65 @@ def test_by_qos(by_qos: Cluster) -> None:
     by_qos.plan()
     assert by_qos.launched() == [urgent]  # though one of another QOS is before it in the queue
     assert by_qos.job(urgent).reason is Reason.NONE
+
+
+def test_a_higher_priority_is_spared() -> None:
+    """min_exempt_priority: who has as much gives way to nobody."""
+    cluster = Cluster(tiers(preempt_parameters={"min_exempt_priority": "5000"}))
+    jobs = [cluster.submit(ROOT, tasks=16, partition="low", priority=5000) for _ in range(3)]
+    jobs.append(cluster.submit(ROOT, tasks=16, partition="low", priority=4999))
+    cluster.plan()
+    cluster.submit(ALICE, tasks=16, partition="high")
+    cluster.submit(ALICE, tasks=16, partition="high")
+    cluster.plan()
+    assert cluster.terminated() == [jobs[-1]]
+
+
+@pytest.mark.parametrize("reclaims", [False, True])
+def test_licences_are_reclaimed_on_demand_alone(reclaims: bool) -> None:
+    parameters = {"reclaim_licenses": ""} if reclaims else {}
+    cluster = Cluster(tiers(preempt_parameters=parameters, licenses={"matlab": 2}))
+    holder = cluster.submit(BOB, tasks=1, partition="low", licenses="matlab:2")
+    cluster.plan()
+    cluster.submit(ALICE, tasks=1, partition="high", licenses="matlab:1")
+    cluster.plan()
+    assert cluster.terminated() == ([holder] if reclaims else [])
+
+
+def test_victims_get_the_signal_that_they_asked_for() -> None:
+    cluster = Cluster(tiers(preempt_parameters={"send_user_signal": ""}))
+    jobs = fill(cluster, kill_warning_signal=10, kill_warning_delay=60, kill_warning_flags="B")
+    cluster.submit(ALICE, tasks=16, partition="high")
+    cluster.plan()
+    assert Signal(jobs[-1], 0, 10, None, KillFlag.BATCH) in cluster.effects
+
+
+def test_only_a_higher_priority_preempts_with_priority() -> None:
+    cluster = Cluster(tiers("CANCEL,PRIORITY"))
+    jobs = [cluster.submit(ROOT, tasks=16, partition="low", priority=5000) for _ in range(4)]
+    cluster.plan()
+    cluster.submit(ROOT, tasks=16, partition="high", priority=4000)
+    cluster.plan()
+    assert cluster.terminated() == []
+    cluster.submit(ROOT, tasks=16, partition="high", priority=6000)
+    cluster.plan()
+    assert len(cluster.terminated()) == 1
+    assert set(cluster.terminated()) <= set(jobs)
+
+
+def test_within_a_qos_the_higher_priority_preempts() -> None:
+    cluster = Cluster(small_site(preempt_type="preempt/qos", preempt_mode="CANCEL"))
+    cluster.machine.users = Directory(
+        qos={"normal": 0, "free": 0},
+        preemption={"free": QosPreemption((), "CANCEL,WITHIN", 0, None), "normal": QosPreemption((), "", 0, None)},
+    )
+    for qos, given_way in (("normal", 0), ("free", 1)):
+        held = [cluster.submit(ROOT, tasks=16, partition="cpu", qos=qos, priority=5000) for _ in range(4)]
+        cluster.plan()
+        lower = cluster.submit(ROOT, tasks=16, partition="cpu", qos=qos, priority=4000)
+        higher = cluster.submit(ROOT, tasks=16, partition="cpu", qos=qos, priority=6000)
+        cluster.plan()
+        assert len(cluster.terminated()) == given_way
+        cluster.kill(*map(str, (*held, lower, higher)), caller=ROOT)
+        for job_id in held:
+            cluster.released(job_id)

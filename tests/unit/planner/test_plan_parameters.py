@@ -1,4 +1,4 @@
-"""SchedulerParameters that change a plan: nobody passes, busy nodes first, serial jobs at the end, what a het job's priority is."""
+"""SchedulerParameters that change a plan: nobody passes, busy nodes first, serial jobs at the end, the priority of het jobs."""
 
 from __future__ import annotations
 
