@@ -99,7 +99,10 @@ def _component(job: Job, site: Site) -> dict[str, Any]:
         "account": job.account,
         "partition": job.allocation.partition if job.allocation else job.partition,
         "qos": job.qos,
-        "nodes": [{"node": share.node, "cpus": share.cpus, "tasks": share.tasks} for share in _shares(job)],
+        "nodes": [
+            {"node": share.node, "cpus": share.cpus, "idle_cpus": share.idle_cpus, "tasks": share.tasks}
+            for share in _shares(job)
+        ],
         "request": _requested(job, site),
     }
 
@@ -145,6 +148,7 @@ def _share(share: NodeShare, topology: Topology) -> dict[str, Any]:
     return {
         "node": share.node,
         "cpus": share.cpus,
+        "idle_cpus": share.idle_cpus,
         "memory": share.memory,
         "tasks": share.tasks,
         "cpu_ids": list(share.cpu_ids),

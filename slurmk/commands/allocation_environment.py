@@ -38,14 +38,14 @@ def tasks_per_node(allocation: Allocation, request: JobRequest) -> list[int]:
     """Tasks of each node: those asked for, else as many as its CPUs carry."""
     if request.tasks is not None or request.tasks_per_node is not None:
         return [max(1, share.tasks) for share in allocation.shares]
-    return [max(1, share.cpus // max(1, request.cpus_per_task or 1)) for share in allocation.shares]
+    return [max(1, share.usable_cpus // max(1, request.cpus_per_task or 1)) for share in allocation.shares]
 
 
 Teller = Callable[[Job, JobRequest, Allocation], str]
 
 OF_JOB: Mapping[str, Teller] = {
     "SLURM_JOB_ACCOUNT": lambda job, request, allocation: job.account,
-    "SLURM_JOB_CPUS_PER_NODE": lambda job, request, allocation: counts(share.cpus for share in allocation.shares),
+    "SLURM_JOB_CPUS_PER_NODE": lambda job, request, allocation: counts(share.usable_cpus for share in allocation.shares),
     "SLURM_JOB_NAME": lambda job, request, allocation: job.name,
     "SLURM_JOB_NODELIST": lambda job, request, allocation: compress(allocation.nodes),
     "SLURM_JOB_NUM_NODES": lambda job, request, allocation: str(len(allocation.nodes)),
@@ -96,6 +96,7 @@ def allocation_environment(components: Sequence[Component], site: Site, *, direc
 def _component(job: Job, request: JobRequest, options: Options) -> dict[str, str]:
     assert job.allocation is not None
     found = option_variables(request, options)
+    found.pop("SLURM_JOB_DEPENDENCY", None)
     found |= {name: text for name, tell in OF_JOB.items() if (text := tell(job, request, job.allocation))}
     if request.cpus_per_task is not None and "cpu" not in (request.tres_per_task or ""):
         rest = f",{request.tres_per_task}" if request.tres_per_task else ""

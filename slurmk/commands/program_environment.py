@@ -23,7 +23,7 @@ VARIABLES: Mapping[str, Teller] = {
     "SLURM_JOB_COMMENT": lambda text, job: job.request.comment,
     "SLURM_JOB_CONSTRAINTS": lambda text, job: job.request.constraints,
     "SLURM_JOB_CPUS_PER_NODE": lambda text, job: (
-        counts(share.cpus for share in job.allocation.shares) if job.allocation else None
+        counts(share.usable_cpus for share in job.allocation.shares) if job.allocation else None
     ),
     "SLURM_JOB_END_TIME": lambda text, job: str(job.end_time),
     "SLURM_JOB_EXCLUSIVE": lambda text, job: text.exclusive(job),

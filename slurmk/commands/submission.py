@@ -899,7 +899,7 @@ OPTION_VARIABLES: tuple[tuple[str, str], ...] = (
     ("hint", "SLURM_HINT"),
     ("memory_binding", "SLURM_MEM_BIND"),
     ("network", "SLURM_NETWORK"),
-    ("open_mode", "SLURM_OPEN_MODE"),
+    ("dependency", "SLURM_JOB_DEPENDENCY"),
     ("tasks_per_core", "SLURM_NTASKS_PER_CORE"),
     ("tasks_per_node", "SLURM_NTASKS_PER_NODE"),
     ("tasks_per_socket", "SLURM_NTASKS_PER_SOCKET"),
@@ -926,6 +926,8 @@ def option_variables(request: JobRequest, options: Options) -> dict[str, str]:
     found = {variable: str(value) for name, variable in OPTION_VARIABLES if (value := getattr(request, name)) is not None}
     if not {"ntasks-per-node", "tasks-per-node"} & options.said.keys():
         found.pop("SLURM_NTASKS_PER_NODE", None)
+    if request.open_mode:
+        found["SLURM_OPEN_MODE"] = "a" if request.open_mode.startswith("a") else "t"
     for name, variable in GPU_VARIABLES:
         if value := getattr(request, name):
             found[variable] = value.replace("gres/gpu:", "")

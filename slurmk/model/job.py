@@ -172,7 +172,8 @@ class GresShare:
 
 @dataclass(frozen=True, slots=True)
 class NodeShare:
-    """What a job holds on one node. ``cpus`` are CPU ids counted as Slurm counts them, ``memory`` is MiB."""
+    """What a job holds on one node. ``cpus`` are CPU ids counted as Slurm counts them, ``memory`` is MiB. ``idle_cpus`` of them
+    are threads that the job leaves idle (--threads-per-core, --hint=nomultithread)."""
 
     node: str
     cpus: int
@@ -180,6 +181,11 @@ class NodeShare:
     tasks: int
     gres: tuple[GresShare, ...] = ()
     cpu_ids: tuple[int, ...] = ()
+    idle_cpus: int = 0
+
+    @property
+    def usable_cpus(self) -> int:
+        return self.cpus - self.idle_cpus
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,8 @@
 Nodes of least weight first; below the lowest switch that has enough; whole leaves as few as possible, the smallest one
 that will do for what is left; nodes in the order of configuration. Without a topology a run of neighbouring nodes stands
 for a leaf. Jobs without GRES take nodes without GRES first: below a leaf switch, or of one weight where there are no switches.
-Tasks fill the nodes one after another, but every node gets one; whole nodes get them evenly unless they are to be packed.
+CPUs are taken on the nodes one after another, but every node keeps enough of them for a core; whole nodes, and what cores
+of several threads or ``--ntasks-per-node`` have beyond the tasks, get the tasks evenly unless they are to be packed.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 
 from slurmk.planner.blocks import Blocks
 from slurmk.planner.profile import Counts
-from slurmk.planner.requirement import CPUS, MEMORY, PLENTY, Compiler, Requirement, total
+from slurmk.planner.requirement import CPUS, MEMORY, PLENTY, Compiler, Requirement, total, usable_cpus
 from slurmk.planner.snapshot import BoolArray, IntArray, NodeTable, Snapshot
 
 
@@ -124,11 +125,13 @@ class Placer:
         return None if chosen is None else self._placed(need, nodes, tasks, free, chosen)
 
     def _placed(self, need: Requirement, nodes: IntArray, tasks: IntArray, free: Counts | None, chosen: IntArray) -> Placement:
-        given = self._distribute(need, tasks[chosen])
+        most, nodes = tasks[chosen], nodes[chosen]
+        filled = self._fill_nodes(need, most, nodes)
+        sort = np.argsort(nodes, kind="stable")
+        nodes, most, filled = nodes[sort], most[sort], filled[sort]
         if free is None:
-            sort = np.argsort(nodes[chosen], kind="stable")
-            return Placement(nodes[chosen][sort], given[sort], None)
-        return self.hold(need, nodes[chosen], given, free[:, chosen])
+            return Placement(nodes, filled, None)
+        return self.hold(need, nodes, self._distribute(need, nodes, most, filled), free[:, chosen[sort]], filled)
 
     def plain(self, need: Requirement) -> bool:
         """Whether CPUs, memory and the numbers of nodes and tasks are all that matters, where all nodes are of one kind."""
@@ -149,6 +152,7 @@ class Placer:
                     and not (need.minimum_cpus_per_node or demand.minimum_cpus or demand.contiguous)
                     and not (demand.overcommit or demand.spread or demand.tasks_per_core or demand.tasks_per_socket)
                     and not demand.threads_per_core
+                    and (demand.tasks_per_node_exact or not demand.tasks_per_node)
                 )
         return need.plain
 
@@ -170,7 +174,7 @@ class Placer:
         nodes = nodes[chosen]
         if need.tasks == count:
             return Placement(nodes, np.ones(count, dtype=np.int64), None)
-        return Placement(nodes, self._distribute(need, need.static_tasks[nodes]), None)
+        return Placement(nodes, self._fill_nodes(need, need.static_tasks[nodes], nodes), None)
 
     # ------------------------------------------------------------------------------------------ which nodes
 
@@ -352,8 +356,9 @@ class Placer:
 
     # ------------------------------------------------------------------------------------------ how much of each
 
-    def _distribute(self, need: Requirement, most: IntArray) -> IntArray:
-        """Tasks on each of the chosen nodes, which hold at most ``most``."""
+    def _fill_nodes(self, need: Requirement, most: IntArray, nodes: IntArray) -> IntArray:
+        """Tasks that the CPUs taken on each of the chosen nodes are counted by; ``most`` is what they hold at most, and all
+        are in the order of the choice."""
         count, demand = len(most), need.demand
         if demand.tasks_per_node_exact and demand.tasks_per_node:
             return np.full(count, demand.tasks_per_node, dtype=np.int64)
@@ -363,20 +368,34 @@ class Placer:
             return (np.arange(count) < need.tasks).astype(np.int64)
         if demand.overcommit or demand.spread or (need.whole and not demand.packs):
             return _evenly(need.tasks, most)
-        extra = most - 1
-        before = np.cumsum(extra) - extra
-        filled: IntArray = 1 + np.clip(need.tasks - count - before, 0, extra)
-        return filled
+        if demand.tasks_per_node and not need.whole:
+            return most
+        least = np.ones(count, dtype=np.int64)
+        if not (self.one_thread or need.whole):
+            by_core = self._threads_of_tasks(need, nodes) // need.cpus_per_task
+            least = np.where(np.arange(count) < need.minimum_nodes, np.clip(by_core, 1, most), least)
+        return least + _fill(need.tasks - int(least.sum()), most - least)
 
-    def hold(self, need: Requirement, nodes: IntArray, tasks: IntArray, free: Counts) -> Placement:
-        """What the job holds of each node, in ascending order of nodes."""
+    def _distribute(self, need: Requirement, nodes: IntArray, most: IntArray, filled: IntArray) -> IntArray:
+        """Tasks on each of the chosen nodes, in ascending order, whose CPUs were counted by ``filled`` tasks."""
         demand = need.demand
-        if len(nodes) > 1:
-            sort = np.argsort(nodes, kind="stable")
-            nodes, tasks, free = nodes[sort], tasks[sort], free[:, sort]
+        exact = demand.tasks_per_node_exact or (self.one_thread and not demand.tasks_per_node)
+        if exact or demand.overcommit or demand.spread or need.tasks <= len(nodes) or len(nodes) == 1:
+            return filled
+        cpus = usable_cpus(demand, self._whole_cores(need, nodes, filled), self.table.threads_per_core[nodes])
+        room = np.minimum(np.maximum(cpus // need.cpus_per_task, 1), most)
+        if demand.packs:
+            return 1 + _fill(need.tasks - len(nodes), room - 1)
+        return _evenly(need.tasks, room)
+
+    def hold(
+        self, need: Requirement, nodes: IntArray, tasks: IntArray, free: Counts, filled: IntArray | None = None
+    ) -> Placement:
+        """What the job holds of each node, all in ascending order of nodes; its CPUs are those of ``filled`` tasks."""
+        demand = need.demand
         amounts = np.zeros((len(self.capacity), len(nodes)), dtype=np.int32)
-        at_least_one = np.maximum(tasks, 1)
-        cpus = np.ones(len(nodes), dtype=np.int64) if demand.overcommit else at_least_one * need.cpus_per_task
+        counted = np.maximum(tasks if filled is None else filled, 1)
+        cpus = np.ones(len(nodes), dtype=np.int64) if demand.overcommit else counted * need.cpus_per_task
         if len(nodes) == 1 and need.minimum_cpus_per_node:
             cpus = np.maximum(cpus, need.minimum_cpus_per_node)
         self._give_gres(need, tasks, free, amounts)
@@ -384,14 +403,18 @@ class Placer:
         for rows, per in need.cpus_by_gres:
             cpus = np.maximum(cpus, np.minimum(total(amounts, rows) * per, free[CPUS]))
         if not self.one_thread:
-            cpus = self._whole_cores(need, nodes, cpus)
+            threads = self.table.threads_per_core[nodes]
+            cpus = -(-cpus // threads) * threads
+            if not demand.overcommit:
+                cpus = np.maximum(cpus, self._whole_cores(need, nodes, counted))
         if demand.minimum_cpus:
             cpus = cpus + _fill(demand.minimum_cpus - int(cpus.sum()), free[CPUS] - cpus)
         amounts[CPUS] = np.minimum(cpus, free[CPUS])
         if demand.memory_per_node is not None:
             amounts[MEMORY] = demand.memory_per_node or self.capacity[MEMORY, nodes]
         elif demand.memory_per_cpu:
-            amounts[MEMORY] = np.minimum(amounts[CPUS].astype(np.int64) * demand.memory_per_cpu, free[MEMORY])
+            used = usable_cpus(demand, amounts[CPUS].astype(np.int64), self.table.threads_per_core[nodes])
+            amounts[MEMORY] = np.minimum(used * demand.memory_per_cpu, free[MEMORY])
         for rows, per in need.memory_by_gres:
             amounts[MEMORY] += np.minimum(total(amounts, rows) * per, free[MEMORY] - amounts[MEMORY]).astype(np.int32)
         for row in need.cpu_rows:
@@ -402,13 +425,24 @@ class Placer:
             amounts[need.shared_row], amounts[CPUS] = amounts[CPUS].copy(), 0
         return Placement(nodes, tasks, amounts)
 
-    def _whole_cores(self, need: Requirement, nodes: IntArray, cpus: IntArray) -> IntArray:
-        threads = self.table.threads_per_core[nodes]
-        used = np.minimum(threads, need.demand.threads_per_core) if need.demand.threads_per_core else threads
-        if need.demand.tasks_per_core:
-            used = np.minimum(used, need.demand.tasks_per_core * min(need.cpus_per_task, int(threads.max())))
-        whole: IntArray = -(-cpus // used) * threads
-        return whole
+    def _threads(self, need: Requirement, nodes: IntArray) -> IntArray:
+        """Threads of each node's cores that the job makes use of."""
+        threads, wanted = self.table.threads_per_core[nodes], need.demand.threads_per_core
+        return np.minimum(threads, wanted) if wanted else threads
+
+    def _threads_of_tasks(self, need: Requirement, nodes: IntArray) -> IntArray:
+        """Those of them that a core's tasks may use."""
+        threads, most = self._threads(need, nodes), need.demand.tasks_per_core
+        return np.minimum(threads, most * need.cpus_per_task) if most else threads
+
+    def _whole_cores(self, need: Requirement, nodes: IntArray, tasks: IntArray) -> IntArray:
+        """CPUs of the cores that so many tasks of the job take up on each node."""
+        if need.demand.tasks_per_core == 1:
+            cores = tasks * -(-need.cpus_per_task // self._threads(need, nodes))
+        else:
+            cores = -(-tasks * need.cpus_per_task // self._threads_of_tasks(need, nodes))
+        cpus: IntArray = cores * self.table.threads_per_core[nodes]
+        return cpus
 
     def _give_gres(self, need: Requirement, tasks: IntArray, free: Counts, amounts: Counts) -> None:
         for rows, amount in need.node_gres:

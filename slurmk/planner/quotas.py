@@ -39,6 +39,7 @@ class QuotaBook:
         self.quotas = snapshot.quotas
         self.resources = resources
         self.capacity = resources.capacity
+        self.threads = snapshot.nodes.threads_per_core
         self.first = first
         self.limits: list[tuple[Quota, QuotaLimit]] = [(quota, limit) for quota in snapshot.quotas for limit in quota.limits]
         self.width = first + len(self.limits)
@@ -92,7 +93,7 @@ class QuotaBook:
         everywhere = np.flatnonzero(need.eligible)
         per_node = None
         if need.whole:
-            amounts = amounts_held(self.capacity, need, np.arange(self.capacity.shape[1]))
+            amounts = amounts_held(self.capacity, need, np.arange(self.capacity.shape[1]), self.threads)
             per_node = weights[:, :-2] @ amounts + weights[:, -2:-1]
             cheapest = np.sort(per_node[:, everywhere], axis=1)[:, : need.needed_nodes]
             least = cheapest.sum(axis=1) + weights[:, -1]

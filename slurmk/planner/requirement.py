@@ -504,9 +504,7 @@ class Compiler:
             for row in requirement.cpu_rows:
                 cpus = np.minimum(cpus, free[row])
         threads = table.threads_per_core[nodes]
-        usable = cpus
-        if demand.threads_per_core:
-            usable = cpus // threads * np.minimum(threads, demand.threads_per_core)
+        usable = usable_cpus(demand, cpus, threads)
         if demand.overcommit:
             tasks = np.where(cpus > 0, PLENTY, 0)
         elif demand.tasks_per_core:
@@ -568,6 +566,14 @@ class Compiler:
             if set(by_rows) & set(rows):
                 have = np.minimum(have, free[MEMORY] // memory)
         return have
+
+
+def usable_cpus(demand: Demand, cpus: IntArray, threads: IntArray) -> IntArray:
+    """How many of these CPUs, on nodes of so many threads a core, the job makes use of (--threads-per-core)."""
+    if not demand.threads_per_core:
+        return cpus
+    usable: IntArray = cpus // threads * np.minimum(threads, demand.threads_per_core)
+    return usable
 
 
 def total(free: Counts, rows: tuple[int, ...]) -> IntArray:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import numpy as np
+
 from slurmk.model.job import Allocation, GresShare, NodeShare
 from slurmk.model.reservation import Reservation
 from slurmk.planner.placement import Placement
 from slurmk.planner.profile import Counts
-from slurmk.planner.requirement import CPUS, MEMORY, SHARED_DEVICE, WHOLE_DEVICE, Requirement, Resources
+from slurmk.planner.requirement import CPUS, MEMORY, SHARED_DEVICE, WHOLE_DEVICE, Requirement, Resources, usable_cpus
 from slurmk.planner.snapshot import IntArray, NodeTable, RunningRow
 
 
@@ -52,7 +54,9 @@ class Inventory:
         capacity = self.resources.capacity
         nodes = placement.nodes.tolist()
         tasks = placement.tasks.tolist()
-        amounts = amounts_held(capacity, need, placement.nodes) if placement.amounts is None else placement.amounts
+        amounts = placement.amounts
+        if amounts is None:
+            amounts = amounts_held(capacity, need, placement.nodes, self.table.threads_per_core)
         columns = amounts.T.tolist()
         row = CPUS if need.shared_row is None else need.shared_row
         shares = tuple(
@@ -70,7 +74,9 @@ class Inventory:
         if len(cpu_ids) < cpus and cpu_row != CPUS:  # shared ones, when no others are left
             cpu_ids += _lowest(cpus - len(cpu_ids), everything, set(cpu_ids))
         gres = tuple(self._gres(node, row, amounts[row]) for row in self.resources.gres_names if amounts[row])
-        return NodeShare(name, cpus, amounts[MEMORY], tasks, gres, cpu_ids)
+        threads = max(1, int(self.table.threads_per_core[node]))
+        idle = cpus - cpus // threads * min(threads, need.demand.threads_per_core or threads)
+        return NodeShare(name, cpus, amounts[MEMORY], tasks, gres, cpu_ids, idle)
 
     def _cpu_ids(self, reservation: str, node: str, count: int, everything: range) -> tuple[int, ...]:
         """The lowest free ones, if possible: for jobs of a reservation its own, for others those that no reservation keeps."""
@@ -116,14 +122,16 @@ def _kept(reservations: Iterable[Reservation]) -> dict[str, dict[str, frozenset[
     return kept
 
 
-def amounts_held(capacity: Counts, need: Requirement, nodes: IntArray) -> Counts:
-    """[resources, nodes]: what a job that has these nodes to itself counts as holding there."""
+def amounts_held(capacity: Counts, need: Requirement, nodes: IntArray, threads: IntArray) -> Counts:
+    """[resources, nodes]: what a job that has these nodes to itself counts as holding there; ``threads`` are those of a core
+    of every node."""
     amounts = capacity[:, nodes].copy()
     demand = need.demand
     if demand.memory_per_node:
         amounts[MEMORY] = demand.memory_per_node
     elif demand.memory_per_cpu:
-        amounts[MEMORY] = (amounts[CPUS] * demand.memory_per_cpu).clip(max=amounts[MEMORY])
+        used = usable_cpus(demand, amounts[CPUS].astype(np.int64), threads[nodes])
+        amounts[MEMORY] = (used * demand.memory_per_cpu).clip(max=amounts[MEMORY])
     return amounts
 
 

@@ -82,7 +82,7 @@ def job_variables(job: Description) -> Variables:
         "SLURM_JOBID": str(job["job"]),
         "SLURM_JOB_ID": str(job["job"]),
         "SLURM_JOB_ACCOUNT": job["account"],
-        "SLURM_JOB_CPUS_PER_NODE": hosts.counts(node["cpus"] for node in nodes),
+        "SLURM_JOB_CPUS_PER_NODE": hosts.counts(usable_cpus(node) for node in nodes),
         "SLURM_JOB_EXCLUSIVE": EXCLUSIVE.get(job["request"].get("shared", ""), "NO"),
         "SLURM_JOB_GID": str(job["gid"]),
         "SLURM_JOB_NAME": job["name"],
@@ -129,7 +129,7 @@ def node_variables(job: Description, index: int) -> Variables:
     addresses = node.get("topology") or [node["node"]]
     found = {
         "SLURMD_NODENAME": node["node"],
-        "SLURM_CPUS_ON_NODE": str(node["cpus"]),
+        "SLURM_CPUS_ON_NODE": str(usable_cpus(node)),
         "SLURM_TOPOLOGY_ADDR": ".".join(addresses),
         "SLURM_TOPOLOGY_ADDR_PATTERN": ".".join(["switch"] * (len(addresses) - 1) + ["node"]),
         "TMPDIR": "/tmp",
@@ -201,12 +201,17 @@ def _equals_form(text: str) -> str:
     return ",".join(word if "=" in word else "=".join(word.rsplit(":", 1)) for word in text.split(","))
 
 
+def usable_cpus(node: Description) -> int:
+    """CPUs that the job makes use of on one of its nodes."""
+    return int(node["cpus"]) - int(node.get("idle_cpus", 0))
+
+
 def tasks_per_node(job: Description) -> List[int]:
     """Tasks that the job's nodes are said to have: those asked for, else as many as its CPUs carry."""
     request = job["request"]
     if any(request.get(field) is not None for field in ("tasks", "tasks_per_node")):
         return [max(1, node["tasks"]) for node in job["nodes"]]
-    return [max(1, node["cpus"] // max(1, request.get("cpus_per_task") or 1)) for node in job["nodes"]]
+    return [max(1, usable_cpus(node) // max(1, request.get("cpus_per_task") or 1)) for node in job["nodes"]]
 
 
 def batch_environment(job: Description) -> Variables:
@@ -251,7 +256,7 @@ def het_variables(components: Sequence[Description]) -> Variables:
         own.update(
             {
                 "SLURM_JOB_ACCOUNT": job["account"],
-                "SLURM_JOB_CPUS_PER_NODE": hosts.counts(node["cpus"] for node in nodes),
+                "SLURM_JOB_CPUS_PER_NODE": hosts.counts(usable_cpus(node) for node in nodes),
                 "SLURM_JOB_ID": str(job["job"]),
                 "SLURM_JOB_NAME": job["name"],
                 "SLURM_JOB_NODELIST": hosts.compress(node["node"] for node in nodes),

@@ -40,6 +40,12 @@ class Holding:
         self.devices: Set[Tuple[str, int]] = set()
 
     @property
+    def cpus_each(self) -> int:
+        """CPUs that go with each one that tasks use; more than one where the job leaves threads of its cores idle."""
+        cpus = int(self.share["cpus"])
+        return cpus // max(1, cpus - int(self.share.get("idle_cpus", 0)))
+
+    @property
     def free_cpus(self) -> int:
         return int(self.share["cpus"]) - self.cpus
 
@@ -94,7 +100,7 @@ def lay_out(job: Mapping[str, Any], request: Mapping[str, Any], holdings: Sequen
         wanted = min(int(request.get("minimum_nodes") or len(candidates)), tasks)
         if wanted > len(candidates):
             raise Refused(NO_SUCH_NODES)
-        total = {node: _capacity(int(job["nodes"][node]["cpus"]), request) for node in candidates}
+        total = {node: _capacity(int(holdings[node].share["cpus"]) // holdings[node].cpus_each, request) for node in candidates}
         most = int(request.get("maximum_nodes") or len(candidates))
         if sum(sorted(total.values(), reverse=True)[: max(wanted, min(most, len(candidates)))]) < tasks:
             raise Refused(TOO_MANY)
@@ -170,7 +176,7 @@ def _room(request: Mapping[str, Any], holding: Holding) -> int:
     cpus = int(holding.share["cpus"]) if request.get("overlap") else holding.free_cpus
     if request.get("overcommit"):
         return max(1, cpus) if cpus > 0 else 0
-    return _capacity(cpus, request)
+    return _capacity(cpus // holding.cpus_each, request)
 
 
 def _choose(
@@ -275,10 +281,11 @@ def _give(job: Mapping[str, Any], request: Mapping[str, Any], holdings: Sequence
     for node, count in zip(layout.job_nodes, layout.counts):
         holding = holdings[node]
         free = holding.free_cpus if layout.holds else int(holding.share["cpus"])
-        cpus = min(count * max(1, int(request.get("cpus_per_task") or 1)), free) if exact else free
+        asked = count * max(1, int(request.get("cpus_per_task") or 1)) * holding.cpus_each
+        cpus = min(asked, free) if exact else free
         layout.cpus.append(max(1, cpus))
         layout.cpu_ids.append(holding.choose(layout.cpus[-1], free=layout.holds and free > 0))
-        memory = _memory(job, request, holding, layout.cpus[-1])
+        memory = _memory(job, request, holding, layout.cpus[-1] // holding.cpus_each)
         if memory > int(holding.share["memory"]) or (layout.holds and memory > holding.free_memory):
             raise Busy(BUSY)
         layout.memory.append(memory)
