@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from slurmk.core.state import State
 from slurmk.model.node import Node, Partition
@@ -46,18 +46,33 @@ def verdict(state: State, demand: Demand, partition: Partition) -> Verdict:
 
 
 def _judge(state: State, demand: Demand, partition: Partition) -> Verdict:
-    nodes = [state.nodes[name] for name in partition.nodes if name in state.nodes]
+    whole = [state.nodes[name] for name in partition.nodes if name in state.nodes]
+    nodes = [_within(node, partition) for node in whole]
     if demand.minimum_nodes > len(nodes):
         return _POSSIBLE
     if not demand.overcommit and demand.tasks * demand.cpus_per_task > sum(node.cpus for node in nodes):
         return _POSSIBLE
-    notices = _notices(nodes, demand)
+    notices = _notices(whole, demand)
     if notices:
         return Verdict(False, notices)
+    if demand.minimum_nodes <= partition.maximum_nodes < demand.maximum_nodes:
+        demand = replace(demand, maximum_nodes=partition.maximum_nodes)
+    if demand.whole_nodes or partition.oversubscribe == "EXCLUSIVE":
+        nodes = [node for node in nodes if node.cpus == state.nodes[node.name].cpus]
     for allowed in _allowed(nodes, demand):
         if _fits(allowed, demand):
             return _POSSIBLE
     return Verdict(False)
+
+
+def _within(node: Node, partition: Partition) -> Node:
+    """The node as the partition's jobs may have it (MaxCPUsPerNode, MaxCPUsPerSocket)."""
+    most = [node.cpus]
+    if partition.maximum_cpus_per_node is not None:
+        most.append(partition.maximum_cpus_per_node)
+    if partition.maximum_cpus_per_socket is not None:
+        most.append(partition.maximum_cpus_per_socket * max(1, node.sockets * max(1, node.boards)))
+    return node if min(most) == node.cpus else replace(node, cpus=min(most))
 
 
 def _notices(nodes: list[Node], demand: Demand) -> tuple[str, ...]:

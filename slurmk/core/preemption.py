@@ -6,6 +6,8 @@ nodes are free, so that nobody gives way in vain.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from grammar.errors import GrammarError
 from grammar.times import parse_duration
 from slurmk.core.effects import Signal
@@ -35,7 +37,7 @@ def rules(state: State, directory: Directory) -> Preemption | None:
     spared = _spared_priority(state.site)
     for job_id in state.holding:
         job = state.jobs[job_id]
-        if phase_of(job) is not Phase.RUNNING or job.het_job_id or job.allocation is None:
+        if not _may_give_way(job) or job.het_job_id or job.allocation is None:
             continue
         mode = mode_of(state, directory, job)
         partition = state.partitions.get(job.allocation.partition)
@@ -113,7 +115,7 @@ def carry_out(turn: Turn, preempt: Preempt) -> None:
     victims = [state.jobs[job_id] for job_id in preempt.victims if job_id in state.jobs]
     if preemptor is None or phase_of(preemptor) is not Phase.PENDING or not preemptor.priority:
         return
-    if len(victims) < len(preempt.victims) or any(phase_of(job) is not Phase.RUNNING for job in victims):
+    if len(victims) < len(preempt.victims) or not all(map(_may_give_way, victims)):
         turn.wake_planner()
         return
     for job in victims:
@@ -121,11 +123,18 @@ def carry_out(turn: Turn, preempt: Preempt) -> None:
     turn.wake_planner()
 
 
+def _may_give_way(job: Job) -> bool:
+    return phase_of(job) is Phase.RUNNING or job.waits_for_turn
+
+
 def _give_way(turn: Turn, job: Job, preemptor: int) -> None:
     state, directory = turn.state, turn.directory
     mode = mode_of(state, directory, job)
     if mode == "SUSPEND":
-        stop(turn, job, preempted_by=preemptor)
+        if job.waits_for_turn:
+            turn.save(replace(job, preempted_by=preemptor, waits_for_turn=False))
+        else:
+            stop(turn, job, preempted_by=preemptor)
         return
     state.gave_way[job.job_id] = preemptor
     if "send_user_signal" in state.site.preempt_parameters and job.request.kill_warning_signal:
@@ -158,11 +167,13 @@ def resume_parked(turn: Turn) -> None:
 
 def _cpus_are_free(state: State, job: Job) -> bool:
     assert job.allocation is not None
+    mode, _, count = _partition(state, job).oversubscribe.partition(":")
+    times = int(count or 4) if mode == "FORCE" else 1
     for share in job.allocation.shares:
         usage, node = state.usage[share.node], state.nodes.get(share.node)
         others = usage.jobs - usage.parked
         if node is None or usage.whole or (job.allocation.whole_nodes and others):
             return False
-        if usage.cpus + share.cpus > node.cpus - node.foreign_cpus:
+        if usage.cpus + share.cpus > (node.cpus - node.foreign_cpus) * times:
             return False
     return True

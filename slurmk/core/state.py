@@ -212,7 +212,8 @@ class State:
     def _change(self, old: Job, job: Job) -> None:
         if job.job_id in self.outlooks and _asks(old) != _asks(job):
             self.outlooks[job.job_id] = replace(self.outlooks[job.job_id], promised=None)
-        if old.allocation is not job.allocation or old.flags != job.flags or old.state is not job.state:
+        same_hold = old.allocation is job.allocation and old.flags == job.flags and old.parked == job.parked
+        if not same_hold or old.state is not job.state:
             self._hold(old, -1)
             self._hold(job, 1)
             if phase_of(job) is Phase.PENDING:

@@ -150,6 +150,25 @@ def test_no_cpu_is_used_twice_and_everyone_has_a_turn(sizes: list[int], times: i
     assert had_a_turn == set(jobs)
 
 
+def test_both_give_way_to_a_higher_tier_and_both_come_back() -> None:
+    """A job that needs the node's CPUs for itself suspends all who share them, also the one whose turn it is not."""
+    site = gang(preempt_type="preempt/partition_prio")
+    high = replace(site.partitions[2], name="high", oversubscribe="NO", priority_tier=9)
+    cluster = Cluster(replace(site, partitions=(*site.partitions, high)))
+    jobs = run(cluster, 16, 16)
+    urgent = cluster.submit(ALICE, partition="high", tasks=16, memory_per_node=100, required_nodes="n5")
+    cluster.plan()
+    cluster.plan()
+    assert cluster.launched() == [urgent]
+    assert states(cluster, jobs) == [STANDING, STANDING]
+    cluster.started(urgent)
+    cluster.tick(30)
+    assert states(cluster, jobs) == [STANDING, STANDING]
+    cluster.run_to_end(urgent)
+    cluster.plan()
+    assert sorted(states(cluster, jobs)) == sorted([RUNNING, STANDING])
+
+
 def test_the_slice() -> None:
     assert slice_of(gang(seconds="2 sec")) == 5
     assert slice_of(gang(seconds="45 sec")) == 45
