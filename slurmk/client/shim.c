@@ -386,7 +386,7 @@ int main(int argc, char **argv)
     append_frame(&request, GO, "", 0);
     send_all(connection, request.data, request.size);
     free(request.data);
-    if (!strcmp(command, "salloc"))
+    if (!strcmp(command, "salloc") || !strcmp(command, "srun"))
         tell_signals(connection);
     serve(connection);
     return 1;

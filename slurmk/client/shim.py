@@ -93,7 +93,7 @@ def attempt(command: str, path: bytes, data: bytes, environment: bytes) -> int:
         return remote.attempt(command, path, data, environment)
     connection = connect(path)
     send(connection, data)
-    if command == "salloc":
+    if command in WAITING:
         tell_signals(connection)
     return serve(command, connection)
 
@@ -238,8 +238,11 @@ def tell_signals(connection: "Socket") -> None:
         signal(getattr(signals, "SIG" + name), signalled)
 
 
+WAITING = ("salloc", "srun")
+"""Commands that wait for an allocation, whose controller says what signals mean meanwhile."""
+
 TOLD = ("HUP", "INT", "QUIT", "TERM", "USR1", "USR2", "PIPE")
-"""Signals of which salloc's controller is told."""
+"""The signals of which it is told."""
 
 
 CAME: "List[int]" = []
@@ -280,7 +283,7 @@ def serve(command: str, connection: "Socket", receive: "Optional[Callable[[], Tu
         elif kind == wire.READ_INPUT:
             send(connection, answer(int(payload), None))
         elif kind == wire.EXECUTE:
-            if command == "salloc":
+            if command in WAITING:
                 keep_signals()
             return execute(command, payload)
         elif kind == wire.AWAIT:

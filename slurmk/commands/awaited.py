@@ -2,12 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from grammar.options import OptionError
 from slurmk.commands.call import Call, Controller, Output
 from slurmk.core.errors import Errno, SlurmError
 from slurmk.core.events import JobSelection, Kill
+from slurmk.model.job import Job
+from slurmk.model.states import Reason
+
+AT_ONCE = 0.3
+"""Seconds for which a job may be pending without the user being told that it is queued."""
+
+_WAITS_FOR_OTHER_THINGS = frozenset(
+    (
+        Reason.JOB_HELD_USER,
+        Reason.JOB_HELD_ADMIN,
+        Reason.DEPENDENCY,
+        Reason.DEPENDENCY_NEVER_SATISFIED,
+        Reason.BEGIN_TIME,
+        Reason.RESERVATION,
+    )
+)
+
+_TOLD = {
+    Reason.JOB_HELD_USER: Errno.JOB_HELD,
+    Reason.JOB_HELD_ADMIN: Errno.JOB_HELD,
+    Reason.PARTITION_CONFIG: Errno.REQUESTED_PART_CONFIG_UNAVAILABLE,
+    Reason.PARTITION_NODE_LIMIT: Errno.REQUESTED_PART_CONFIG_UNAVAILABLE,
+    Reason.PARTITION_DOWN: Errno.PARTITION_DOWN,
+    Reason.REQ_NODE_NOT_AVAIL: Errno.NODE_NOT_AVAIL,
+    Reason.RESERVATION: Errno.RESERVATION_NOT_USABLE,
+}
+"""Reasons that who waits for an allocation is told besides, and the words for them."""
+
+
+def waits_for_others(jobs: Iterable[Job]) -> bool:
+    """Whether one of the jobs waits for what no free node brings: such a job is told to wait at once."""
+    return any(job.pending and job.reason in _WAITS_FOR_OTHER_THINGS for job in jobs)
 
 
 def take_up(call: Call, controller: Controller) -> tuple[int, ...]:
@@ -21,6 +53,19 @@ def take_up(call: Call, controller: Controller) -> tuple[int, ...]:
     if call.awaited:
         controller.came_back(call.awaited[0])
     return tuple(call.awaited)
+
+
+def pending_notices(jobs: Iterable[Job]) -> list[str]:
+    """Why the jobs are pending, where that is more than that others are before them; each cause once."""
+    found = [str(SlurmError(_TOLD[job.reason])) for job in jobs if job.pending and job.reason in _TOLD]
+    return list(dict.fromkeys(found))
+
+
+def not_at_once(jobs: Sequence[Job]) -> Errno:
+    """Why jobs that were to start at once (--immediate) do not."""
+    if waits_for_others(jobs):
+        return Errno.DEPENDENCY
+    return next((_TOLD[job.reason] for job in jobs if job.pending and job.reason in _TOLD), Errno.NODES_BUSY)
 
 
 async def give_up(call: Call, controller: Controller, job_id: int) -> None:

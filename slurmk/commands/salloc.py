@@ -19,10 +19,10 @@ from bridge.launcher import JobFiles
 from grammar.hostlist import compress
 from grammar.options import OptionError
 from slurmk.commands.allocation_environment import allocation_environment
-from slurmk.commands.awaited import Unsaid, give_up, take_up
+from slurmk.commands.awaited import AT_ONCE, Unsaid, give_up, not_at_once, pending_notices, take_up, waits_for_others
 from slurmk.commands.call import VERSION_TEXT, Call, Controller, Output, Unreadable
 from slurmk.commands.option_help import completions, help_text, usage_text
-from slurmk.commands.sbatch import GRES_ERRORS, as_bytes, exit_error
+from slurmk.commands.sbatch import EXIT_ERROR, EXIT_IMMEDIATE, GRES_ERRORS, as_bytes, exit_code_of, exit_error
 from slurmk.commands.srun import local_part
 from slurmk.commands.submission import (
     Options,
@@ -42,24 +42,14 @@ from slurmk.core.errors import Errno, SlurmError
 from slurmk.core.events import JobSelection, Kill, Submission, Submit
 from slurmk.model.job import Job, JobRequest
 from slurmk.model.site import Site
-from slurmk.model.states import JobFlag, JobState, Reason
+from slurmk.model.states import JobFlag, JobState
 
 NAME = "salloc"
 
 JOB_NAME, JOB_NAME_WITHOUT_COMMAND = "interactive", "no-shell"
 
-AT_ONCE = 0.3
-"""Seconds for which a job may be pending without the user being told that it waits."""
-
 BELL_AFTER = 10.0
 """Seconds of waiting after which the terminal's bell rings when the nodes are there."""
-
-IMMEDIATE_CODE = "SLURM_EXIT_IMMEDIATE"
-
-WAITS_FOR_OTHER_THINGS = frozenset(
-    (Reason.JOB_HELD_USER, Reason.JOB_HELD_ADMIN, Reason.DEPENDENCY, Reason.BEGIN_TIME, Reason.DEPENDENCY_NEVER_SATISFIED)
-)
-"""Reasons that no free node takes away: such a job is told to wait at once."""
 
 GONE = frozenset((2, 20))
 """errno of a directory that is not there: ENOENT, ENOTDIR."""
@@ -271,14 +261,14 @@ async def _wait_for_nodes(waiting: _Waiting) -> int | None:
                 return None
             waited = loop.time() - began
             at_once = patience is not None and patience <= 1
-            if at_once and (waited >= AT_ONCE or _waits_for_others(present)):
+            if at_once and (waited >= AT_ONCE or waits_for_others(present)):
                 return await _not_at_once(waiting, present)
-            if not told and not at_once and (waited >= AT_ONCE or _waits_for_others(present)):
+            if not told and not at_once and (waited >= AT_ONCE or waits_for_others(present)):
                 told = True
                 await _tell_pending(waiting, present)
             if patience is not None and waited >= patience and not at_once:
                 waiting.tell("Unable to allocate resources: Connection timed out", error=True)
-                return await _give_up(waiting, IMMEDIATE_CODE)
+                return await _give_up(waiting, EXIT_IMMEDIATE)
             if signalled.done():
                 waiting.tell("Job aborted due to signal")
                 return await _give_up(waiting, "")
@@ -292,10 +282,6 @@ def _ready(job: Job) -> bool:
     return job.allocation is not None and job.state is JobState.RUNNING and not job.flags & JobFlag.CONFIGURING
 
 
-def _waits_for_others(jobs: Sequence[Job]) -> bool:
-    return any(job.pending and job.reason in WAITS_FOR_OTHER_THINGS for job in jobs)
-
-
 async def _something(waiting: _Waiting, jobs: Sequence[Job], signalled: asyncio.Future[int], seconds: float | None) -> None:
     """Wait until the first job that is not ready changes, a signal comes, or the time is over."""
     late = next(job for job in jobs if not _ready(job))
@@ -306,8 +292,8 @@ async def _something(waiting: _Waiting, jobs: Sequence[Job], signalled: asyncio.
 
 
 async def _tell_pending(waiting: _Waiting, jobs: Sequence[Job]) -> None:
-    if any(job.request.hold for job in jobs):
-        waiting.tell("Job is in held state, pending scheduler release")
+    for notice in pending_notices(jobs):
+        waiting.tell(notice)
     waiting.tell(f"Pending job allocation {waiting.job_id}")
     waiting.tell(f"job {waiting.job_id} queued and waiting for resources")
     await waiting.output.drain()
@@ -332,21 +318,17 @@ def _ended(waiting: _Waiting, jobs: Sequence[Job | None]) -> int:
 
 async def _not_at_once(waiting: _Waiting, jobs: Sequence[Job]) -> int:
     """--immediate without time, and the nodes are not there."""
-    if _waits_for_others(jobs):
-        waiting.tell(f"Job submit/allocate failed: {SlurmError(Errno.DEPENDENCY)}", error=True)
-        return await _give_up(waiting, "")
-    waiting.tell(f"Unable to allocate resources: {SlurmError(Errno.NODES_BUSY)}", error=True)
-    return await _give_up(waiting, IMMEDIATE_CODE)
+    errno = not_at_once(jobs)
+    busy = errno is Errno.NODES_BUSY
+    waiting.tell(f"{'Unable to allocate resources' if busy else 'Job submit/allocate failed'}: {SlurmError(errno)}", error=True)
+    return await _give_up(waiting, EXIT_IMMEDIATE if busy else "")
 
 
 async def _give_up(waiting: _Waiting, variable: str) -> int:
     """Cancel what was asked for; the exit code, which that variable or SLURM_EXIT_ERROR may set."""
     await _cancel(waiting)
     waiting.tell(f"Job allocation {waiting.job_id} has been revoked.")
-    text = waiting.call.environment.get(variable, "") if variable else ""
-    if text.isascii() and text.isdigit() and len(text) < 10:
-        return int(text) & 0xFF
-    return 1 if variable else exit_error(waiting.call.environment)
+    return exit_code_of(waiting.call.environment, variable or EXIT_ERROR)
 
 
 async def _cancel(waiting: _Waiting) -> None:

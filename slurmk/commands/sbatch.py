@@ -321,9 +321,17 @@ def _refused(output: Output, refused: Refused, environment: Mapping[str, str]) -
     return exit_error(environment)
 
 
+EXIT_ERROR, EXIT_IMMEDIATE = "SLURM_EXIT_ERROR", "SLURM_EXIT_IMMEDIATE"
+
+
 def exit_error(environment: Mapping[str, str]) -> int:
     """The exit code of a refusal, which SLURM_EXIT_ERROR may set."""
-    text = environment.get("SLURM_EXIT_ERROR", "")
+    return exit_code_of(environment, EXIT_ERROR)
+
+
+def exit_code_of(environment: Mapping[str, str], variable: str) -> int:
+    """The exit code that a variable sets; 1 without it."""
+    text = environment.get(variable, "")
     return int(text) & 0xFF if text.isascii() and text.isdigit() and len(text) < 10 else 1
 
 

@@ -20,11 +20,11 @@ from grammar.errors import GrammarError
 from grammar.hostlist import compress, expand
 from grammar.options import SEVERITIES, OptionError
 from slurmk.commands.allocation_environment import allocation_environment
-from slurmk.commands.awaited import Unsaid, give_up, take_up
+from slurmk.commands.awaited import AT_ONCE, Unsaid, give_up, not_at_once, pending_notices, take_up, waits_for_others
 from slurmk.commands.broadcast import of_program
 from slurmk.commands.call import VERSION_TEXT, Call, Controller, Output, Unreadable
 from slurmk.commands.option_help import completions, help_text, usage_text
-from slurmk.commands.sbatch import as_bytes, exit_error, tell_outlook
+from slurmk.commands.sbatch import EXIT_ERROR, EXIT_IMMEDIATE, as_bytes, exit_code_of, exit_error, tell_outlook
 from slurmk.commands.srun_components import Part, environment_of, groups_of, joined, members, of_several_programs, parts_of
 from slurmk.commands.submission import (
     Options,
@@ -93,9 +93,7 @@ async def _run(call: Call, controller: Controller, caller: Output) -> int:
         output.error("".join(f"{line}\n" for line in verbose_lines(NAME, options)))
     if "rank" in (options.get("cpu_binding") or "").lower().split(","):
         output.error(f"{NAME}: Ignoring --cpu-bind=rank. Rank binding is obsolete.\n")
-    if options.get("slurmd_debug", 0) >= len(SEVERITIES):
-        options.values["slurmd_debug"] = len(SEVERITIES) - 1
-        output.error(f"{NAME}: Using max slurmd-debug value of '{SEVERITIES[-1]}'\n")
+    _bound_severity(options, output)
     _check_settings(options, call.environment, alone=job_id is None)
     for each in told:
         await read_node_files(NAME, each, output)
@@ -108,6 +106,19 @@ async def _run(call: Call, controller: Controller, caller: Output) -> int:
         return _step_in_job(call, controller, output, options, operands, multi_prog, job_id)
     return await _alone(call, controller, caller, options, operands, multi_prog)
 
+
+def _bound_severity(options: Options, output: Output) -> None:
+    """--slurmd-debug: what is beyond the least and the most is taken as these, and the user told."""
+    level = options.get("slurmd_debug")
+    if level is not None and level >= len(SEVERITIES):
+        options.values["slurmd_debug"] = len(SEVERITIES) - 1
+        output.error(f"{NAME}: Using max slurmd-debug value of '{SEVERITIES[-1]}'\n")
+    elif level is not None and level < _LEAST_SEVERITY:
+        options.values["slurmd_debug"] = _LEAST_SEVERITY
+        output.error(f"{NAME}: Using min slurmd-debug level of {SEVERITIES[_LEAST_SEVERITY]}\n")
+
+
+_LEAST_SEVERITY = SEVERITIES.index("error")
 
 _NOT_WITH_ASYNC = {"pty": "--async and --pty", "immediate": "--immediate and --async"}
 
@@ -491,7 +502,7 @@ async def _alone(
     if verbose:
         output.error(f"{NAME}: JobId={job_id} returned by the controller\n")
     try:
-        job = await _wait_for_nodes(controller, caller, job_id, options, quiet=quiet, told=bool(call.awaited))
+        job = await _wait_for_nodes(controller, caller, job_id, options, call.environment, quiet=quiet, told=bool(call.awaited))
     except BaseException:
         await asyncio.shield(give_up(call, controller, job_id))
         raise
@@ -534,7 +545,9 @@ async def _alone_together(
     try:
         for job_id in job_ids:
             silent = quiet or bool(jobs)
-            job = await _wait_for_nodes(controller, caller, job_id, told[0], quiet=silent, told=bool(call.awaited))
+            job = await _wait_for_nodes(
+                controller, caller, job_id, told[0], call.environment, quiet=silent, told=bool(call.awaited)
+            )
             if job is None:
                 return exit_error(call.environment)
             jobs.append(job)
@@ -609,44 +622,71 @@ def _refusal(refused: Refused) -> str:
     return f"{NAME}: error: Unable to allocate resources: {refused.error}\n"
 
 
-AT_ONCE = 0.3
-"""Seconds for which a job may be pending without the user being told that it is queued."""
-
-
 async def _wait_for_nodes(
-    controller: Controller, output: Output, job_id: int, options: Options, *, quiet: bool, told: bool
+    controller: Controller,
+    output: Output,
+    job_id: int,
+    options: Options,
+    environment: Mapping[str, str],
+    *,
+    quiet: bool,
+    told: bool,
 ) -> Job | None:
     """The job once it runs on nodes that are ready; None when it ended before, which the caller has been told. ``told``: the
-    caller knows already that it waits."""
+    caller knows already that it waits. Raises OptionError when it is not waited for any longer."""
     loop = asyncio.get_running_loop()
     began = loop.time()
     patience = options.get("immediate")
-    while True:
-        job = controller.machine.jobs.get(job_id)
-        if job is None or job.state.finished:
-            output.error(_ended_early(job))
-            return None
-        if job.allocation is not None and job.state is JobState.RUNNING and not job.flags & JobFlag.CONFIGURING:
-            if told and not quiet:
-                output.error(f"{NAME}: job {job_id} has been allocated resources\n")
-            return job
-        waited = loop.time() - began
-        if waited >= AT_ONCE and not told and job.state is JobState.PENDING:
-            told = True
-            if not quiet:
-                output.error(f"{NAME}: job {job_id} queued and waiting for resources\n")
-                await output.drain()
-        if patience and waited >= patience and job.state is JobState.PENDING:
-            raise OptionError(f"{NAME}: error: Unable to allocate resources: {SlurmError(Errno.NODES_BUSY)}", code=1)
-        await _changed(controller, job_id, AT_ONCE if not told else patience or None)
-
-
-async def _changed(controller: Controller, job_id: int, seconds: float | None) -> None:
-    """Wait until the job changes, at most so long."""
+    signalled = asyncio.ensure_future(output.signalled())
     try:
-        await asyncio.wait_for(controller.job_changed(job_id), seconds)
-    except TimeoutError:
-        return
+        while True:
+            job = controller.machine.jobs.get(job_id)
+            if job is None or job.state.finished:
+                output.error(_ended_early(job))
+                return None
+            if job.allocation is not None and job.state is JobState.RUNNING and not job.flags & JobFlag.CONFIGURING:
+                if told and not quiet:
+                    output.error(f"{NAME}: job {job_id} has been allocated resources\n")
+                return job
+            waited = loop.time() - began
+            if patience is not None and patience <= 1 and (waited >= AT_ONCE or waits_for_others((job,))):
+                raise _not_at_once(job, environment)
+            if waited >= AT_ONCE and not told and job.state is JobState.PENDING:
+                told = True
+                await _tell_pending(job, output, quiet=quiet)
+            if patience and waited >= patience and job.state is JobState.PENDING:
+                raise _unallocated(Errno.NODES_BUSY, environment, EXIT_IMMEDIATE)
+            if signalled.done():
+                raise OptionError(f"{NAME}: Job allocation {job_id} has been revoked", code=exit_error(environment))
+            await _something(controller, job_id, signalled, AT_ONCE if not told else patience or None)
+    finally:
+        signalled.cancel()
+
+
+async def _tell_pending(job: Job, output: Output, *, quiet: bool) -> None:
+    if not quiet:
+        lines = [*pending_notices((job,)), f"job {job.job_id} queued and waiting for resources"]
+        output.error("".join(f"{NAME}: {line}\n" for line in lines))
+        await output.drain()
+
+
+def _not_at_once(job: Job, environment: Mapping[str, str]) -> OptionError:
+    """--immediate without time, and the job cannot start now."""
+    errno = not_at_once((job,))
+    return _unallocated(errno, environment, EXIT_IMMEDIATE if errno is Errno.NODES_BUSY else EXIT_ERROR)
+
+
+def _unallocated(errno: Errno, environment: Mapping[str, str], variable: str) -> OptionError:
+    text = f"{NAME}: error: Unable to allocate resources: {SlurmError(errno)}"
+    return OptionError(text, code=exit_code_of(environment, variable))
+
+
+async def _something(controller: Controller, job_id: int, signalled: asyncio.Future[int], seconds: float | None) -> None:
+    """Wait until the job changes or a signal comes, at most so long."""
+    changed = asyncio.ensure_future(controller.job_changed(job_id))
+    either: set[asyncio.Future[Any]] = {changed, signalled}
+    await asyncio.wait(either, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    changed.cancel()
 
 
 def _ended_early(job: Job | None) -> str:

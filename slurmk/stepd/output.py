@@ -16,6 +16,9 @@ FIELD = re.compile(r"%(\d*)([A-Za-z%])")
 DEFAULT = "slurm-%j.out"
 DEFAULT_OF_ARRAY = "slurm-%A_%a.out"
 
+NO_TASK = 0xFFFFFFFE
+"""What a batch script's pattern has for the number of an array's task where there is no array; a step's has 0."""
+
 NUMBERS = "jAabstn"
 """Letters whose values a width pads with zeros."""
 
@@ -46,12 +49,13 @@ def pattern_values(job: Mapping[str, Any], step: str, node: str, index: int, ran
     """Values of a pattern's letters."""
     array = job["array"]
     number = str(job["job"])
+    task = int(array["task"]) if array else NO_TASK if step == "batch" else 0
     return {
         "j": number,
         "J": number if step == "batch" else number + "." + step,
         "A": str(array["job"]) if array else number,
-        "a": str(array["task"]) if array else "4294967294",
-        "b": str(array["task"] % 10) if array else "4",
+        "a": str(task),
+        "b": str(task % 10),
         "s": step,
         "N": node.split(".")[0],
         "n": str(index),

@@ -232,7 +232,8 @@ def _files(job: Mapping[str, Any], step: Step, opening: Mapping[str, Any], index
         if pattern == "none":
             return None
         if str(pattern).isdigit():
-            return "stream" if int(pattern) == rank else None
+            chosen = int(pattern)
+            return "stream" if chosen == rank or chosen >= sum(step.layout.counts) else None
         if output.differs_by_task(pattern):
             return os.path.join(directory, output.fill(pattern, values))
         return "stream"

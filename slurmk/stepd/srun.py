@@ -168,6 +168,7 @@ class Srun:
         for descriptor in (self._wake, self._wake_end):
             os.set_blocking(descriptor, False)
         signal.set_wakeup_fd(self._wake_end, warn_on_full_buffer=False)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, CAUGHT)  # the shim left them waiting
         for part in self.parts:
             self._dial(part)
         try:
@@ -356,7 +357,9 @@ class Srun:
                 ranks = [part.first + rank for rank in ranks]
                 self.ranks.update(dict.fromkeys(ranks, node))
                 self._detail("launching %s on host %s, %d tasks: %s" % (self.name, node, len(ranks), texts.bracketed(ranks)))
+        for part in self.parts:
             self._open_sinks(part)
+        self._read_file_for_missing_task()
         for each in self.early:
             self._output(*each)
         self.early.clear()
@@ -399,7 +402,7 @@ class Srun:
             return Sink(descriptor, width, buffered)
         if pattern == "none":
             return Sink(os.open("/dev/null", os.O_WRONLY), width, buffered)
-        if pattern.isdigit():
+        if pattern.isdigit() and int(pattern) < len(self.ranks):
             return Sink(descriptor, width, buffered, int(pattern))
         path = os.path.join(request["cwd"], output.fill(pattern, self.created["values"]))
         append = str(request.get("open_mode") or "w").startswith("a")
@@ -544,11 +547,27 @@ class Srun:
                 self.input_rank = int(pattern)
             self.input = 0
             return
+        self.input = self._open_input_file(pattern)
+
+    def _open_input_file(self, pattern: str) -> int:
         values = {"j": str(self.request.get("job_id")), "x": self.request["name"], "u": os.environ.get("USER", "")}
         try:
-            self.input = os.open(os.path.join(self.request["cwd"], output.fill(pattern, values)), os.O_RDONLY | os.O_CLOEXEC)
+            return os.open(os.path.join(self.request["cwd"], output.fill(pattern, values)), os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
             raise Failure("Could not open stdin file: %s" % error.strerror) from None
+
+    def _read_file_for_missing_task(self) -> None:
+        """A number that no task has is the name of a file, which all tasks read."""
+        if self.input_rank == ALL_TASKS or self.input_rank < len(self.ranks) or self.terminal is not None:
+            return
+        self.input_rank = ALL_TASKS
+        try:
+            self.input = self._open_input_file(str(self.request["input"]))
+        except Failure as failure:
+            say("error: %s" % failure)
+            self.failed = 1
+            self.input = None
+            self._hang_up()
 
     def _feed(self) -> None:
         assert self.input is not None
@@ -732,9 +751,26 @@ def requested(environment: Mapping[str, str]) -> Message:
     return request
 
 
+def give_back(request: Message, others: Sequence[Part]) -> None:
+    """End the allocation that was made for a step which did not come about."""
+    if not request.get("owns_allocation"):
+        return
+    own = os.environ.get("SLURMK_STEP_MANAGER", ""), os.environ.get("SLURMK_JOB_SECRET", "")
+    for address, secret in (own, *((part.address, part.secret) for part in others)):
+        try:
+            connection = messages.dial(address, "srun", {"kind": "hold"}, secret)
+            connection.sendall(messages.pack({"kind": "return", "status": 1 << 8}))
+            messages.receive_message(connection)
+            connection.close()
+        except (OSError, ValueError, wire.WireError):
+            continue  # the job is over
+
+
 def main(arguments: List[str]) -> int:
     """Run the step that the environment describes."""
     set_name("srun")
+    request: Message = {}
+    others: List[Part] = []
     try:
         request = requested(os.environ)
         check_program(request)
@@ -753,5 +789,6 @@ def main(arguments: List[str]) -> int:
     except Failure as failure:
         say("%s: %s" % (failure.word, failure))
         code = 1
+        give_back(request, others)
     sys.stdout.flush()
     return code

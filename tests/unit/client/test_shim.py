@@ -181,8 +181,11 @@ def test_becomes_another_program(shims: Path, tmp_path: Path, peer: Callable[...
     assert (done.returncode, done.stdout) == (5, b"x=\xff\n")
 
 
-def test_a_signal_that_crosses_the_answer_waits_for_the_program(shims: Path, tmp_path: Path, peer: Callable[..., Peer]) -> None:
-    """The controller has answered when it hears of the signal: what salloc becomes gets it."""
+@pytest.mark.parametrize("command", ["salloc", "srun"])
+def test_a_signal_that_crosses_the_answer_waits_for_the_program(
+    shims: Path, tmp_path: Path, peer: Callable[..., Peer], command: str
+) -> None:
+    """The controller has answered when it hears of the signal: what the command becomes gets it."""
     pending = b"import signal; print(*map(int, signal.sigpending()))"
     answer = wire.pack_strings([b"4", os.fsencode(sys.executable), b"-I", b"-c", pending, b"A=b"])
 
@@ -195,7 +198,7 @@ def test_a_signal_that_crosses_the_answer_waits_for_the_program(shims: Path, tmp
         connection.sendall(wire.encode(wire.EXECUTE, answer))
 
     peer(behave=behave)
-    done = run(shims, tmp_path, "salloc")
+    done = run(shims, tmp_path, command)
     assert (done.returncode, done.stdout) == (0, b"15\n")
 
 
@@ -266,7 +269,7 @@ def test_interrupt_kills_without_a_word(shims: Path, tmp_path: Path, peer: Calla
 
     peer(behave=behave)
     process = subprocess.Popen(
-        [shims / "bin" / "srun"],
+        [shims / "bin" / "sbatch"],
         env={"SLURMK_SOCKET": str(tmp_path / "s")},
         stderr=subprocess.PIPE,
         start_new_session=True,
