@@ -32,6 +32,8 @@ from accounting.schema import upgrade
 from slurmk.core.effects import (
     Effect,
     ForgetJob,
+    ForgetNode,
+    ForgetPartition,
     ForgetReservation,
     SaveCounter,
     SaveJob,
@@ -324,7 +326,7 @@ class _Batch:
         self._nodes: dict[str, Row] = {}
         self._partitions: dict[str, Row] = {}
         self._reservations: dict[str, Row] = {}
-        self._gone_reservations: dict[str, None] = {}
+        self._gone: dict[tuple[str, str], None] = {}  # tables and names of records to remove
         self._counters: dict[str, Row] = {}
 
     def __bool__(self) -> bool:
@@ -338,7 +340,7 @@ class _Batch:
             or self._nodes
             or self._partitions
             or self._reservations
-            or self._gone_reservations
+            or self._gone
         )
 
     def _present(self, job_id: int, restart: int) -> tuple[int, int, str] | None:
@@ -373,22 +375,33 @@ class _Batch:
         self.forgotten[effect.job_id] = None
 
     def add_node(self, effect: SaveNode) -> None:
+        self._gone.pop(("node_state", effect.node.name), None)
         self._nodes[effect.node.name] = (effect.node.name, _json(effect.node))
 
+    def forget_node(self, effect: ForgetNode) -> None:
+        self._nodes.pop(effect.name, None)
+        self._gone["node_state", effect.name] = None
+
     def add_partition(self, effect: SavePartition) -> None:
-        self._partitions[effect.partition.name] = (effect.partition.name, _json(effect.partition))
+        name = plain_text(effect.partition.name)
+        self._gone.pop(("partition_state", name), None)
+        self._partitions[name] = (name, _json(effect.partition))
+
+    def forget_partition(self, effect: ForgetPartition) -> None:
+        self._partitions.pop(plain_text(effect.name), None)
+        self._gone["partition_state", plain_text(effect.name)] = None
 
     def add_reservation(self, effect: SaveReservation) -> None:
         reservation = effect.reservation
         name = plain_text(reservation.name)
-        self._gone_reservations.pop(name, None)
+        self._gone.pop(("reservation_state", name), None)
         self._reservations[name] = (name, _json(reservation))
         self.numbers.last_reservation = max(self.numbers.last_reservation, reservation.number)
         self._counters[_RESERVATIONS] = (_RESERVATIONS, self.numbers.last_reservation)
 
     def forget_reservation(self, effect: ForgetReservation) -> None:
         self._reservations.pop(plain_text(effect.name), None)
-        self._gone_reservations[plain_text(effect.name)] = None
+        self._gone["reservation_state", plain_text(effect.name)] = None
 
     def add_counter(self, effect: SaveCounter) -> None:
         self._counters["next_job_id"] = ("next_job_id", effect.next_job_id)
@@ -447,8 +460,8 @@ class _Batch:
                 cursor.execute(statement, rows[0])
             elif rows:
                 cursor.executemany(statement, rows)
-        for name in self._gone_reservations:
-            cursor.execute(statements.sql("DELETE FROM reservation_state WHERE name = ?"), (name,))
+        for table, name in self._gone:
+            cursor.execute(statements.sql(f"DELETE FROM {table} WHERE name = ?"), (name,))
         for effect in self._late_steps:
             self._write_late_step(cursor, statements, effect)
         if self.forgotten:
@@ -498,7 +511,9 @@ _ADDERS: dict[type, Callable[[_Batch, Any], None]] = {
     SaveStep: _Batch.add_step,
     ForgetJob: _Batch.forget,
     SaveNode: _Batch.add_node,
+    ForgetNode: _Batch.forget_node,
     SavePartition: _Batch.add_partition,
+    ForgetPartition: _Batch.forget_partition,
     SaveReservation: _Batch.add_reservation,
     ForgetReservation: _Batch.forget_reservation,
     SaveCounter: _Batch.add_counter,

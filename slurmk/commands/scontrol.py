@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from accounting.store import StoreError
 from grammar.arguments import Argument, Option, Status, parse_arguments
 from grammar.errors import GrammarError
-from slurmk.commands import scontrol_reservation, scontrol_update
+from slurmk.commands import scontrol_node, scontrol_partition, scontrol_reservation, scontrol_update
 from slurmk.commands import scontrol_verbs as verbs
 from slurmk.commands.call import VERSION_TEXT, Call, Controller, Output, Unreadable
 from slurmk.commands.command_help import help_text
@@ -27,6 +27,7 @@ from slurmk.commands.job_text import date_text, node_list
 from slurmk.commands.scontrol_documents import ping as ping_document
 from slurmk.commands.scontrol_documents import show as show_document
 from slurmk.commands.scontrol_job import show_job, show_step
+from slurmk.commands.scontrol_keys import Failure, abbreviates
 from slurmk.commands.written_configuration import written_configuration
 from slurmk.core.effects import Accepted, Refused
 from slurmk.core.errors import MESSAGES, Errno, SlurmError
@@ -346,12 +347,6 @@ def _of_known_job(session: Session, name: str) -> bool:
     return number in machine.jobs or bool(machine.jobs_of_array(number))
 
 
-async def _update(session: Session, arguments: Sequence[str]) -> int:
-    if scontrol_update.names_reservation(arguments):
-        return await scontrol_reservation.update(session, arguments)
-    return await scontrol_update.update(arguments, session.call, session.controller, session.output, quiet=session.quiet)
-
-
 async def _wait_job(session: Session, arguments: Sequence[str]) -> int:
     """Returns when the job's nodes are ready."""
     name, controller, output = arguments[0], session.controller, session.output
@@ -526,26 +521,49 @@ async def _errnumstr(session: Session, arguments: Sequence[str]) -> int:
 async def _create(session: Session, arguments: Sequence[str]) -> int:
     if not arguments:
         return session.say("too few arguments for create keyword\n")
-    if not _names_entity(arguments):
-        return session.say(f"scontrol: error: Invalid creation entity: {arguments[0]}\n")
-    if _names_entity(arguments, "res"):
-        return await scontrol_reservation.create(session, arguments)
-    return session.say("scontrol: error: creating partitions and nodes is not part of slurmk yet\n")
+    for word in arguments:
+        kind = _entity(word)
+        if kind is None:
+            continue
+        try:
+            return await _CREATED[kind](session, arguments)
+        except Failure as failure:
+            return session.say(f"{failure}\n")
+    return session.say(f"scontrol: error: Invalid creation entity: {arguments[0]}\n")
 
 
 async def _delete(session: Session, arguments: Sequence[str]) -> int:
     if not arguments:
         return session.say("too few arguments for delete keyword\n")
-    if not _names_entity(arguments):
-        return session.say(f"Invalid deletion entity: {arguments[0]}\n")
-    if _names_entity(arguments[:1], "res"):
-        return await scontrol_reservation.delete(session, arguments)
-    return session.say("scontrol: error: deleting partitions and nodes is not part of slurmk yet\n")
+    typed = arguments[0]
+    _, equals, name = typed.partition("=")
+    if len(arguments) != 2 - bool(equals):
+        if equals:
+            return session.say(f"Invalid deletion entity: {typed}\n")
+        return session.say("scontrol: error: Proper format is 'delete <ENTITY>=<ID>' or 'delete <ENTITY> <ID>'\n")
+    kind = _entity(typed)
+    if kind is None:
+        return session.say(f"Invalid deletion entity: {typed}\n")
+    return await _DELETED[kind](session, typed, name if equals else arguments[1])
 
 
-def _names_entity(arguments: Sequence[str], *kinds: str) -> bool:
-    words = (argument.partition("=")[0].lower() for argument in arguments)
-    return any(word.startswith(kinds or ("node", "part", "res")) for word in words)
+def _entity(word: str) -> str | None:
+    """The kind of object that a key names."""
+    key = word.partition("=")[0]
+    named = (("NodeName", 3, "node"), ("PartitionName", 3, "partition"), ("ReservationName", 3, "reservation"))
+    return next((kind for name, shortest, kind in named if abbreviates(key, name, shortest)), None)
+
+
+_CREATED = {
+    "node": scontrol_node.create,
+    "partition": scontrol_partition.create,
+    "reservation": scontrol_reservation.create,
+}
+_DELETED = {
+    "node": scontrol_node.delete,
+    "partition": scontrol_partition.delete,
+    "reservation": scontrol_reservation.delete,
+}
 
 
 def _switch(attribute: str, value: bool) -> Command:
@@ -609,7 +627,7 @@ KEYWORDS: tuple[Keyword, ...] = (
     Keyword("token", 3, verbs.token),
     Keyword("top", 3, verbs.top, least=1),
     Keyword("uhold", 5, _holding(release=False, by_user=True), least=1),
-    Keyword("update", 1, _update),
+    Keyword("update", 1, scontrol_update.update),
     Keyword("verbose", 4, _switch("quiet", False)),
     Keyword("version", 4, _version, most=0),
     Keyword("wait_job", 2, _wait_job, least=1, most=1),

@@ -454,17 +454,12 @@ async def update(session: Session, words: Sequence[str]) -> int:
     return 0
 
 
-async def delete(session: Session, arguments: Sequence[str]) -> int:
-    """``scontrol delete ReservationName=NAME``, ``scontrol delete reservation NAME``."""
-    _, equals, name = arguments[0].partition("=")
-    if not equals:
-        if len(arguments) < 2:
-            return session.say("scontrol: error: Proper format is 'delete <ENTITY>=<ID>' or 'delete <ENTITY> <ID>'\n")
-        name = arguments[1]
+async def delete(session: Session, typed: str, name: str) -> int:
+    """``scontrol delete ReservationName=NAME``; ``typed`` is the first word of it."""
     event = DeleteReservation(session.controller.now(), session.call.caller, name)
     answer = _answer(await session.controller.apply(event))
     if isinstance(answer, Refused):
-        return session.say(f"delete_reservation {arguments[0]}: {answer.error}\n")
+        return session.say(f"delete_reservation {typed}: {answer.error}\n")
     return 0
 
 

@@ -34,7 +34,7 @@ from slurmk.commands.sinfo import visible
 from slurmk.core.machine import Machine
 from slurmk.model.configuration import billing
 from slurmk.model.node import Partition
-from slurmk.model.site import Site, Switch
+from slurmk.model.site import Site, Switch, tracked_tres
 from slurmk.model.states import INFINITE
 
 HOSTLIST_FILE = 1 << 20
@@ -131,9 +131,11 @@ def node_lines(machine: Machine, view: NodeView, *, details: bool) -> list[str]:
     node = view.node
     partitions = [partition for partition in machine.partitions.values() if node.name in partition.nodes]
     architecture = f" Arch={node.architecture}" if node.architecture else ""
+    binding = f" CpuBind={node.cpu_binding}" if node.cpu_binding else ""
+    resume = format_time(node.resume_time, absent="None")
     load = "N/A" if node.cpu_load is None else f"{node.cpu_load / 100:.2f}"
     lines = [
-        f"NodeName={node.name}{architecture} CoresPerSocket={node.cores_per_socket} ",
+        f"NodeName={node.name}{architecture}{binding} CoresPerSocket={node.cores_per_socket} ",
         f"CPUAlloc={view.cpus_used} CPUEfctv={node.cpus - node.foreign_cpus} CPUTot={node.cpus} CPULoad={load}",
         f"AvailableFeatures={features_text(node.features) or '(null)'}",
         f"ActiveFeatures={features_text(node.active_features) or '(null)'}",
@@ -156,7 +158,7 @@ def node_lines(machine: Machine, view: NodeView, *, details: bool) -> list[str]:
     lines += [
         f"BootTime={format_time(node.boot_time, absent='None')}"
         f" SlurmdStartTime={format_time(node.slurmd_start_time, absent='None')}",
-        f"LastBusyTime={format_time(node.last_busy)} ResumeAfterTime=None SuspendTime=INFINITE",
+        f"LastBusyTime={format_time(node.last_busy)} ResumeAfterTime={resume} SuspendTime=INFINITE",
         f"CfgTRES={format_tres(configured_tres(machine.site, view, partitions))}",
         f"AllocTRES={format_tres(allocated_tres(machine.site, view))}",
         "CurrentWatts=0 AveWatts=0",
@@ -177,6 +179,15 @@ def _remarks(view: NodeView) -> list[str]:
         lines.append(f"Comment={node.comment}")
     if node.extra:
         lines.append(f"Extra={node.extra}")
+    instance = (f"InstanceId={node.instance_id} " if node.instance_id else "") + (
+        f"InstanceType={node.instance_type}" if node.instance_type else ""
+    )
+    if instance:
+        lines.append(instance)
+    if node.certificate_token:
+        lines.append("TLSCertTokenSet=Yes TLSCertLastRenewal=Unknown")
+    if node.topology:
+        lines.append(f"Topology={node.topology}")
     return lines
 
 
@@ -210,13 +221,15 @@ def partition_lines(site: Site, partition: Partition, nodes: Mapping[str, NodeVi
     tres = counted_tres(site, members)
     tres["billing"] = billing(partition.tres_billing_weights, tres)
     alternate = f"Alternate={partition.alternate} " if partition.alternate else ""
+    binding = f"CpuBind={partition.cpu_binding}  " if partition.cpu_binding else ""
     sets = _node_sets(partition, nodes)
     return [
         f"PartitionName={partition.name}",
         f"AllowGroups={_names(partition.allow_groups)}"
         f" {_allowed('Accounts', partition.allow_accounts, partition.deny_accounts)}"
         f" {_allowed('Qos', partition.allow_qos, partition.deny_qos)}",
-        f"AllocNodes={_hosts(partition.allow_nodes)} {alternate}Default={_yes(partition.default)} QoS={partition.qos or 'N/A'}",
+        f"AllocNodes={_hosts(partition.allow_nodes)} {alternate}Default={_yes(partition.default)}"
+        f" {binding}QoS={partition.qos or 'N/A'}",
         f"DefaultTime={_default_time(partition)} DisableRootJobs={_yes(partition.disable_root_jobs)}"
         f" Exclusive={_exclusive(partition)} GraceTime={partition.grace_time} Hidden={_yes(partition.hidden)}",
         f"MaxNodes={_limit(partition.maximum_nodes)} MaxTime={format_duration_minutes(partition.maximum_time)}"
@@ -229,6 +242,7 @@ def partition_lines(site: Site, partition: Partition, nodes: Mapping[str, NodeVi
         f" RootOnly={_yes(partition.root_only)} ReqResv={_yes(partition.require_reservation)}"
         f" OverSubscribe={'NO' if partition.oversubscribe == 'EXCLUSIVE' else partition.oversubscribe}",
         f"OverTimeLimit={_over_time(partition)} PreemptMode={partition.preempt_mode or site.preempt_mode}",
+        *([f"Topology={partition.topology}"] if partition.topology else []),
         f"State={partition.state} TotalCPUs={tres['cpu']} TotalNodes={len(members)}"
         f" SelectTypeParameters={partition.select_type_parameters or 'NONE'}",
         f"JobDefaults={partition.job_defaults or '(null)'}",
@@ -276,6 +290,8 @@ def _over_time(partition: Partition) -> str:
 
 
 def _exclusive(partition: Partition) -> str:
+    if partition.exclusive_topology:
+        return "TOPO"
     if partition.exclusive_user:
         return "USER"
     return "NODE" if partition.oversubscribe == "EXCLUSIVE" else "NO"
@@ -368,12 +384,7 @@ def _controller_host(site: Site, value: str) -> list[tuple[str, str]]:
 
 
 def _tres(site: Site, value: str) -> list[tuple[str, str]]:
-    """What accounting always counts comes first; with GPUs come their memory and use."""
-    always = ["cpu", "mem", "energy", "node", "billing", "fs/disk", "vmem", "pages"]
-    names = [*always, *value.lower().split(",")]
-    if "gres/gpu" in names:
-        names += ["gres/gpumem", "gres/gpuutil"]
-    return [("AccountingStorageTRES", ",".join(dict.fromkeys(names)))]
+    return [("AccountingStorageTRES", ",".join(tracked_tres(site)))]
 
 
 _BEFORE: dict[str, Callable[[Site], list[tuple[str, str]]]] = {

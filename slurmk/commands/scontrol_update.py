@@ -1,466 +1,513 @@
-"""``scontrol update``: the keys of jobs, nodes and partitions that can be changed, and how their values are read.
+"""``scontrol update``: which kind of object is meant, and what can be changed of jobs (scontrol(1)).
 
-A key may be shortened to its row's ``shortest`` letters, in any case. Rows point at the names of fields that the machine
-takes; a key that has no row is refused in Slurm's words.
+Rows point at the names of fields that the machine takes; a key that has no row is refused in Slurm's words. Nodes,
+partitions, reservations and steps have modules of their own.
 """
 
 from __future__ import annotations
 
+import errno
+import os
+import pwd
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
 
 from grammar.errors import GrammarError
-from grammar.hostlist import expand
 from grammar.mail import parse_mail_type
-from grammar.sizes import parse_memory
-from grammar.times import parse_duration, parse_time
+from grammar.times import parse_duration, parse_duration_seconds
 from grammar.tres import prefix_gres
+from slurmk.commands import scontrol_keys as keys
+from slurmk.commands import scontrol_node, scontrol_partition, scontrol_reservation, scontrol_step
 from slurmk.commands.call import Call, Controller, Output
+from slurmk.commands.documents.envelope import Wanted
 from slurmk.commands.node_text import number_list
+from slurmk.commands.scontrol_keys import ERROR, Changes, Failure, Key, Read, Skip, Typed
 from slurmk.core.effects import Accepted, Refused
 from slurmk.core.errors import Errno, SlurmError
-from slurmk.core.events import Event, JobSelection, UpdateJob, UpdateNode, UpdatePartition
+from slurmk.core.events import Event, JobSelection, UpdateJob
 from slurmk.core.selection import name_of, parse
 from slurmk.model.job import Job
 from slurmk.model.states import INFINITE, NO_VALUE, JobState
 
-Changes = list[tuple[str, object]]
+
+class Session(Protocol):
+    """What this module needs of one scontrol."""
+
+    @property
+    def call(self) -> Call: ...
+    @property
+    def controller(self) -> Controller: ...
+    @property
+    def output(self) -> Output: ...
+    @property
+    def one_line(self) -> bool: ...
+    @property
+    def quiet(self) -> bool: ...
+    @property
+    def form(self) -> Wanted | None: ...
+
+    def say(self, text: str) -> int:
+        """A message on standard error, unless quiet; gives exit code 1."""
+        ...
 
 
-class Failure(Exception):
-    """Ends the update; ``text`` goes to standard error."""
+# ---------------------------------------------------------------------------------------------- values of jobs
 
 
-class Skip(Exception):
-    """This key changes nothing; ``text`` is said and the others are looked at."""
+def _number(name: str, *fields: str, bits: int = 32) -> Read:
+    return keys.number(name, *fields, bits=bits)
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
-    """One key: its name, the least letters of it, and how a value becomes changes of fields."""
-
-    name: str
-    shortest: int
-    read: Callable[[str, float], Changes]
+def _minutes(name: str, field: str) -> Read:
+    return keys.minutes(field, f"{ERROR}Invalid {name} value")
 
 
-def find_key(keys: Iterable[Key], typed: str) -> Key | None:
-    """The key that was typed, perhaps shortened."""
-    lower = typed.lower()
-    return next((key for key in keys if len(lower) >= key.shortest and key.name.lower().startswith(lower)), None)
-
-
-# ---------------------------------------------------------------------------------------------- readers of values
-
-
-def _text(field: str, *, empty: object = None) -> Callable[[str, float], Changes]:
-    return lambda value, now: [(field, value or empty)]
-
-
-def _number(name: str, *targets: str, maximum: int = NO_VALUE) -> Callable[[str, float], Changes]:
-    def read(value: str, now: float) -> Changes:
-        if not re.fullmatch(r"[0-9]{1,10}", value) or int(value) > maximum:
-            raise Failure(f"scontrol: error: Invalid {name} value: {value}")
-        return [(field, int(value)) for field in targets]
-
-    return read
-
-
-def _yes_no(name: str, field: str) -> Callable[[str, float], Changes]:
-    def read(value: str, now: float) -> Changes:
-        truth = {"yes": True, "1": True, "no": False, "0": False}.get(value.lower())
-        if truth is None:
-            raise Failure(f"scontrol: error: Invalid {name} value: {value}")
-        return [(field, truth)]
-
-    return read
-
-
-def _moment(field: str) -> Callable[[str, float], Changes]:
-    def read(value: str, now: float) -> Changes:
-        try:
-            return [(field, parse_time(value, now))]
-        except GrammarError as error:
-            raise Skip(str(error)) from None
-
-    return read
-
-
-def _minutes(name: str, field: str) -> Callable[[str, float], Changes]:
-    def read(value: str, now: float) -> Changes:
-        try:
-            return [(field, parse_duration(value))]
-        except GrammarError:
-            raise Failure(f"scontrol: error: Invalid {name} value") from None
-
-    return read
-
-
-def _time_limit(value: str, now: float) -> Changes:
-    """``+5`` and ``-5`` are relative to each job's limit and are resolved later."""
-    if value[:1] in ("+", "-") and value != "-1":
-        return [("relative_limit", (1 if value[0] == "+" else -1) * int(_minutes("TimeLimit", "")(value[1:], now)[0][1]))]  # type: ignore[call-overload]
-    return _minutes("TimeLimit", "time_limit")(value, now)
-
-
-def _nodes(value: str, now: float) -> Changes:
-    match = re.fullmatch(r"([0-9]{1,9})(?:(-)([0-9]{1,9})?)?", value)
-    if match is None:
-        raise Failure(f"scontrol: error: Invalid NumNodes value: {value}")
-    least, most = int(match[1]), int(match[3]) if match[3] else int(match[1])
-    if match[2] and not match[3]:
-        raise Skip(f"scontrol: error: Maximum node count -1 is less than minimum node count {least}")
-    if most < least:
-        raise Skip(f"scontrol: error: Maximum node count {most} is less than minimum node count {least}")
-    return [("minimum_nodes", least), ("maximum_nodes", most), ("nodes", value)]
-
-
-def _nice(value: str, now: float) -> Changes:
-    match = re.match(r"[-+]?[0-9]{1,10}", value)
-    return [("nice", int(match[0]) if match else 0 if value else 100)]
-
-
-def _mail_type(value: str, now: float) -> Changes:
+def _delay(typed: Typed) -> Changes:
     try:
-        return [("mail_type", parse_mail_type(value))]
+        seconds = parse_duration_seconds(typed.value) if typed.value.lower() not in ("-1", "infinite", "unlimited") else None
     except GrammarError:
-        raise Failure(f"scontrol: error: Invalid MailType value: {value}") from None
+        raise Failure(f"{ERROR}Invalid DelayBoot value") from None
+    return [("delay_boot", INFINITE if seconds is None else seconds)]
 
 
-def _gres(value: str, now: float) -> Changes:
+def _time_limit(typed: Typed) -> Changes:
+    """``+5`` and ``-5`` are relative to each job's limit and are resolved later."""
+    sign = typed.value[:1] if typed.value[:1] in ("+", "-") else ""
+    if sign and typed.sign:
+        raise Failure(f"{ERROR}Invalid syntax, variations of +=- are not accepted.")
     try:
-        return [("tres_per_node", prefix_gres(value) if value else None)]
-    except GrammarError as error:
-        raise Failure(f"scontrol: error: {error}") from None
+        found = parse_duration(typed.value[len(sign) :])
+    except GrammarError:
+        raise Failure(f"{ERROR}Invalid TimeLimit value") from None
+    sign = sign or typed.sign
+    return [("relative_limit", found if sign == "+" else -found)] if sign else [("time_limit", found)]
 
 
-def _memory(name: str, field: str) -> Callable[[str, float], Changes]:
-    def read(value: str, now: float) -> Changes:
-        try:
-            return [(field, parse_memory(value))]
-        except GrammarError:
-            raise Failure(f"scontrol: error: Invalid {name} value: {value}") from None
+def _node_count(text: str) -> tuple[int, int] | None:
+    """``2``, ``1k``, ``2-4``; None for what is no count of nodes."""
+    match = re.fullmatch(r"([0-9]{1,9})([kKmM]?)(?:-([0-9]{1,9})([kKmM]?))?", text)
+    if match is None:
+        return None
+    factors = {"": 1, "k": 1 << 10, "m": 1 << 20}
+    least = int(match[1]) * factors[match[2].lower()]
+    return least, int(match[3]) * factors[match[4].lower()] if match[3] else least
+
+
+def _nodes(typed: Typed) -> Changes:
+    if typed.value.upper() == "ALL" or typed.value == "-1":
+        raise Skip("", counts=True)
+    found = _node_count(typed.value)
+    if found is None:
+        raise Failure(f'{ERROR}"{typed.value}" is not a valid node count', code=0)
+    least, most = found
+    if most < least:
+        raise Failure(f"{ERROR}Maximum node count {most} is less than minimum node count {least}", code=0)
+    return [("minimum_nodes", least), ("maximum_nodes", most), ("nodes", typed.value)]
+
+
+_MOST = 0x7FFFFFFF
+
+
+def _cpus(typed: Typed) -> Changes:
+    """``4`` CPUs, or between 2 and 4 of them: ``2-4``."""
+    value = typed.value
+    match = re.fullmatch(r"([0-9]{1,9})([kKmM]?)(?:-([0-9]{1,9}))?", value)
+    if match is None and value:
+        raise Failure(f'{ERROR}Invalid numeric value "{value}" for NumCPUs.\n{ERROR}Invalid NumCPUs value: {value}')
+    least = int(match[1]) * {"": 1, "k": 1 << 10, "m": 1 << 20}[match[2].lower()] if match else 1
+    most = int(match[3]) if match and match[3] else None if match else _MOST
+    if not least or (most is not None and most < least):
+        raise Failure(f"{ERROR}Invalid NumCPUs value: {value}")
+    return [("minimum_cpus", least), *([("maximum_cpus", most)] if most else [])]
+
+
+_MOST_NICE = 2147483645
+
+
+def _signed_number(name: str, field: str) -> Read:
+    """A number that may be less than 0; what is none is 0."""
+
+    def read(typed: Typed) -> Changes:
+        match = re.match(r"\s*([-+]?[0-9]{1,20})", typed.value)
+        found = int(match[1]) if match else 0
+        if abs(found) > _MOST_NICE:
+            raise Failure(f"{ERROR}{name} value out of range (+/- {_MOST_NICE}). Value ignored")
+        return [(field, found)]
 
     return read
 
 
-def _shared(value: str, now: float) -> Changes:
-    words = {"yes": "oversubscribe", "1": "oversubscribe", "no": "none", "0": "none"}
-    if value.lower() not in words:
-        raise Failure(f"scontrol: error: Invalid OverSubscribe value: {value}")
-    return [("shared", words[value.lower()])]
+def _throttle(typed: Typed) -> Changes:
+    match = re.match(r"\s*([-+]?[0-9]{1,9})", typed.value)
+    found = int(match[1]) if match else 0
+    if found < 0:
+        raise Failure(f"{ERROR}Invalid ArrayTaskThrottle value")
+    return [("array_maximum_running", found)]
 
 
-def _switches(value: str, now: float) -> Changes:
-    count, _, wait = value.partition("@")
-    changes = _number("Switches", "required_switches")(count, now)
+def _admin_comment(typed: Typed) -> Changes:
+    if typed.sign:
+        raise Failure(f"{ERROR}Invalid syntax, AdminComment can not be added/subtracted from.")
+    return [("admin_comment", typed.value)]
+
+
+def _mail_type(typed: Typed) -> Changes:
+    """Words that are none are passed over behind one that is."""
+    words = typed.value.split(",")
+    known = [word for word in words if _is_mail_type(word)]
+    if not known or known[0] != words[0]:
+        raise Failure(f"Invalid MailType: {typed.value}")
+    return [("mail_type", parse_mail_type(",".join(known)))]
+
+
+def _is_mail_type(word: str) -> bool:
+    try:
+        return bool(word) and bool(parse_mail_type(word) or word.lower() == "none")
+    except GrammarError:
+        return False
+
+
+def _gres(typed: Typed) -> Changes:
+    if typed.value.lower() in ("help", "list"):
+        raise Skip("gres")
+    try:
+        return [("tres_per_node", prefix_gres(typed.value) if typed.value else None)]
+    except GrammarError as error:
+        raise Failure(f"{ERROR}{error}") from None
+
+
+def _switches(typed: Typed) -> Changes:
+    count, _, wait = typed.value.partition("@")
+    match = re.match(r"\s*([0-9]{1,9})", count)
+    changes: Changes = [("required_switches", int(match[1]) if match else None)]
     if wait:
-        minutes = _minutes("Switches", "wait_for_switch")(wait, now)[0][1]
-        changes.append(("wait_for_switch", int(minutes) * 60))  # type: ignore[call-overload]
+        try:
+            changes.append(("wait_for_switch", parse_duration(wait) * 60))
+        except GrammarError:
+            raise Skip("", counts=True) from None
     return changes
 
 
-def _nothing(value: str, now: float) -> Changes:
+def _specialised(name: str, field: str) -> Read:
+    counted = _number(name, field, bits=16)
+    return lambda typed: [(field, INFINITE)] if typed.value in ("-1", "*") else counted(typed)
+
+
+def _end_time(typed: Typed) -> Changes:
+    try:
+        return keys.moment("end_time")(typed)
+    except Skip as skipped:
+        raise Skip(str(skipped), counts=True) from None
+
+
+def _user(typed: Typed) -> Changes:
+    if _user_id(typed.value) is None:
+        raise Failure(f"Invalid UserID: {typed.value}\nRequest aborted")
     return []
 
 
-JOB_KEYS: tuple[Key, ...] = (
-    Key("AdminComment", 3, _text("admin_comment", empty="")),
-    Key("ArrayTaskThrottle", 10, _number("ArrayTaskThrottle", "array_maximum_running")),
-    Key("Account", 1, _text("account", empty="")),
-    Key("BurstBuffer", 1, _text("burst_buffer")),
-    Key("ClusterFeatures", 8, _text("cluster_constraint")),
-    Key("Comment", 3, _text("comment")),
-    Key("Contiguous", 3, _yes_no("Contiguous", "contiguous")),
-    Key("CoreSpec", 4, _number("CoreSpec", "core_specification")),
-    Key("CPUsPerTask", 9, _number("CPUsPerTask", "cpus_per_task")),
-    Key("Deadline", 3, _moment("deadline")),
-    Key("DelayBoot", 5, _minutes("DelayBoot", "delay_boot")),
-    Key("Dependency", 1, _text("dependency", empty="")),
-    Key("EligibleTime", 2, _moment("begin_time")),
-    Key("EndTime", 2, _moment("end_time")),
-    Key("ExcNodeList", 3, _text("excluded_nodes", empty="")),
-    Key("Extra", 2, _text("extra")),
-    Key("Features", 1, _text("constraints", empty="")),
-    Key("Gres", 2, _gres),
-    Key("JobName", 4, _text("name", empty="")),
-    Key("Licenses", 1, _text("licenses", empty="")),
-    Key("MailType", 5, _mail_type),
-    Key("MailUser", 5, _text("mail_user")),
-    Key("MinCPUsNode", 4, _number("MinCPUsNode", "minimum_cpus_per_node")),
-    Key("MinMemoryNode", 10, _number("MinMemoryNode", "memory_per_node")),
-    Key("MinMemoryCPU", 10, _number("MinMemoryCPU", "memory_per_cpu")),
-    Key("MinTmpDiskNode", 5, _number("MinTmpDiskNode", "temporary_disk_per_node")),
-    Key("Name", 2, _text("name", empty="")),
-    Key("Nice", 2, _nice),
-    Key("NodeList", 8, _text("required_nodes", empty="")),
-    Key("NumCPUs", 6, _number("NumCPUs", "minimum_cpus")),
-    Key("NumNodes", 6, _nodes),
-    Key("NumTasks", 6, _number("NumTasks", "tasks")),
-    Key("OverSubscribe", 2, _shared),
-    Key("Partition", 2, _text("partition", empty="")),
-    Key("Prefer", 3, _text("prefer")),
-    Key("Priority", 2, _number("Priority", "priority", maximum=INFINITE)),
-    Key("QOS", 1, _text("qos", empty="")),
-    Key("ReqCores", 4, _number("ReqCores", "cores_per_socket")),
-    Key("ReqCPUs", 4, _number("ReqCPUs", "minimum_cpus")),
-    Key("ReqNodeList", 8, _text("required_nodes", empty="")),
-    Key("ReqNodes", 8, _nodes),
-    Key("ReqSockets", 4, _number("ReqSockets", "sockets_per_node")),
-    Key("ReqTasks", 4, _number("ReqTasks", "tasks")),
-    Key("ReqThreads", 4, _number("ReqThreads", "threads_per_core")),
-    Key("Requeue", 4, _yes_no("Requeue", "requeue")),
-    Key("ReservationName", 3, _text("reservation", empty="")),
-    Key("Shared", 2, _shared),
-    Key("StartTime", 2, _moment("begin_time")),
-    Key("StdErr", 6, _text("standard_error")),
-    Key("StdIn", 5, _text("standard_input")),
-    Key("StdOut", 6, _text("standard_output")),
-    Key("Switches", 5, _switches),
-    Key("TasksPerNode", 2, _number("TasksPerNode", "tasks_per_node")),
-    Key("ThreadSpec", 4, _number("ThreadSpec", "thread_specification")),
-    Key("TimeLimit", 5, _time_limit),
-    Key("TimeMin", 5, _minutes("TimeMin", "time_minimum")),
-    Key("UserID", 3, _nothing),
-    Key("WCKey", 1, _text("wckey")),
-    Key("WorkDir", 2, _text("current_working_directory")),
-)
-
-
-def _words(field: str, *, everything: object = ()) -> Callable[[str, float], Changes]:
-    def read(value: str, now: float) -> Changes:
-        if value.upper() in ("ALL", ""):
-            return [(field, everything)]
-        return [(field, tuple(word for word in value.split(",") if word))]
-
-    return read
-
-
-def _limit(name: str, field: str) -> Callable[[str, float], Changes]:
-    def read(value: str, now: float) -> Changes:
-        if value.upper() in ("UNLIMITED", "INFINITE"):
-            return [(field, INFINITE)]
-        return _number(name, field)(value, now)
-
-    return read
-
-
-_NODE_STATES = ("NORESP", "DRAIN", "FAIL", "FUTURE", "RESUME", "POWER_DOWN", "POWER_UP", "UNDRAIN", "DOWN", "IDLE")
-
-
-def _node_state(value: str, now: float) -> Changes:
-    word = value.upper()
-    chosen = next((state for state in _NODE_STATES if len(word) >= 2 and state.startswith(word)), None)
-    if chosen is None:
-        raise Failure(
-            f"Invalid input: state={value}\nRequest aborted\n"
-            "Valid states are: NoResp DRAIN FAIL FUTURE RESUME POWER_DOWN POWER_UP UNDRAIN\n"
-            "Not all states are valid given a node's prior state"
-        )
-    return [("state", chosen)]
-
-
-NODE_KEYS: tuple[Key, ...] = (
-    Key("ActiveFeatures", 3, _words("active_features")),
-    Key("AvailableFeatures", 3, _words("features")),
-    Key("Comment", 3, _text("comment", empty="")),
-    Key("Extra", 2, _text("extra", empty="")),
-    Key("Features", 1, _words("features")),
-    Key("NodeAddr", 5, _text("address", empty="")),
-    Key("NodeHostName", 5, _text("host_name", empty="")),
-    Key("Reason", 1, _text("reason", empty="")),
-    Key("State", 5, _node_state),
-    Key("Weight", 1, _number("Weight", "weight")),
-)
-
-
-def _partition_state(value: str, now: float) -> Changes:
-    word = value.upper()
-    if word not in ("UP", "DOWN", "DRAIN", "INACTIVE"):
-        raise Failure(
-            f"scontrol: error: Invalid input: state={value}\n"
-            "scontrol: error: Acceptable State values are UP, DOWN, DRAIN and INACTIVE"
-        )
-    return [("state", word)]
-
-
-def _partition_nodes(value: str, now: float) -> Changes:
+def _user_id(text: str) -> int | None:
+    if text.isascii() and text.isdigit() and len(text) < 10:
+        return int(text)
     try:
-        names = tuple(expand(value)) if value else ()
-    except GrammarError as error:
-        raise Failure(f"scontrol: error: Invalid Nodes value: {value}: {error}") from None
-    return [("nodes", names), ("node_spec", value)]
+        return pwd.getpwnam(text).pw_uid
+    except (KeyError, UnicodeError):
+        return None
 
 
-PARTITION_KEYS: tuple[Key, ...] = (
-    Key("AllowAccounts", 6, _words("allow_accounts", everything=None)),
-    Key("AllowGroups", 6, _words("allow_groups", everything=None)),
-    Key("AllowQos", 6, _words("allow_qos", everything=None)),
-    Key("Alternate", 3, _text("alternate", empty="")),
-    Key("Default", 7, _yes_no("Default", "default")),
-    Key("DefaultTime", 8, _minutes("DefaultTime", "default_time")),
-    Key("DefMemPerCPU", 10, _number("DefMemPerCPU", "default_memory_per_cpu")),
-    Key("DefMemPerNode", 10, _number("DefMemPerNode", "default_memory_per_node")),
-    Key("DenyAccounts", 5, _words("deny_accounts")),
-    Key("DenyQos", 5, _words("deny_qos")),
-    Key("ExclusiveUser", 9, _yes_no("ExclusiveUser", "exclusive_user")),
-    Key("GraceTime", 5, _number("GraceTime", "grace_time")),
-    Key("Hidden", 1, _yes_no("Hidden", "hidden")),
-    Key("LLN", 1, _yes_no("LLN", "lln")),
-    Key("MaxCPUsPerNode", 4, _limit("MaxCPUsPerNode", "maximum_cpus_per_node")),
-    Key("MaxMemPerCPU", 10, _number("MaxMemPerCPU", "maximum_memory_per_cpu")),
-    Key("MaxMemPerNode", 10, _number("MaxMemPerNode", "maximum_memory_per_node")),
-    Key("MaxNodes", 4, _limit("MaxNodes", "maximum_nodes")),
-    Key("MaxTime", 4, _minutes("MaxTime", "maximum_time")),
-    Key("MinNodes", 2, _number("MinNodes", "minimum_nodes")),
-    Key("Nodes", 1, _partition_nodes),
-    Key("OverSubscribe", 2, _text("oversubscribe", empty="NO")),
-    Key("PriorityJobFactor", 9, _number("PriorityJobFactor", "priority_job_factor")),
-    Key("PriorityTier", 9, _number("PriorityTier", "priority_tier")),
-    Key("QOS", 3, _text("qos", empty="")),
-    Key("ReqResv", 4, _yes_no("ReqResv", "require_reservation")),
-    Key("RootOnly", 3, _yes_no("RootOnly", "root_only")),
-    Key("State", 2, _partition_state),
+def _ignored(typed: Typed) -> Changes:
+    """There are no labels of the kind (MCSPlugin)."""
+    raise Skip("", counts=True)
+
+
+def _memory(name: str, per: str) -> Read:
+    """MiB for each node or CPU; 0 is all of a node's."""
+    counted = _number(name, "memory", bits=64)
+
+    def read(typed: Typed) -> Changes:
+        found = counted(typed)[0][1]
+        field = f"memory_per_{per}" if found else "memory_per_node"
+        return [(field, found)]
+
+    return read
+
+
+KEYS: tuple[Key, ...] = (
+    Key("AdminComment", 6, _admin_comment, signed=True),
+    Key("SiteFactor", 5, _signed_number("SiteFactor", "site_factor")),
+    Key("ArrayTaskThrottle", 10, _throttle),
+    Key("Clusters", 8, keys.text("clusters")),
+    Key("ClusterFeatures", 8, keys.text("clusters")),
+    Key("Comment", 3, keys.text("comment")),
+    Key("DelayBoot", 5, _delay),
+    Key("Extra", 3, keys.text("extra")),
+    Key("TimeLimit", 5, _time_limit, signed=True),
+    Key("TimeMin", 5, _minutes("TimeMin", "time_minimum")),
+    Key("Priority", 2, _number("Priority", "priority")),
+    Key("Nice", 2, _signed_number("Nice", "nice")),
+    Key("CPUsPerTask", 9, _number("CPUsPerTask", "cpus_per_task", bits=16)),
+    Key("CpusPerTres", 9, keys.text("cpus_per_tres", empty=None)),
+    Key("NumCPUs", 6, _cpus),
+    Key("NumTasks", 8, _number("NumTasks", "tasks")),
+    Key("ReqProcs", 8, _number("NumTasks", "tasks")),
+    Key("Requeue", 4, _number("Requeue", "requeue", bits=16)),
+    Key("ReqNodes", 8, _nodes),
+    Key("NumNodes", 8, _nodes),
+    Key("ReqSockets", 4, _number("ReqSockets", "sockets_per_node", bits=16)),
+    Key("ReqCores", 4, _number("ReqCores", "cores_per_socket", bits=16)),
+    Key("TasksPerNode", 2, _number("TasksPerNode", "tasks_per_node", bits=16)),
+    Key("ReqThreads", 4, _number("ReqThreads", "threads_per_core", bits=16)),
+    Key("MinCPUsNode", 4, _number("MinCPUsNode", "minimum_cpus_per_node", bits=16)),
+    Key("MinMemoryNode", 10, _memory("MinMemoryNode", "node")),
+    Key("MinMemoryCPU", 10, _memory("MinMemoryCPU", "cpu")),
+    Key("MinTmpDiskNode", 5, _number("MinTmpDiskNode", "temporary_disk_per_node")),
+    Key("Partition", 2, keys.text("partition")),
+    Key("QOS", 2, keys.text("qos")),
+    Key("ReservationName", 3, keys.text("reservation")),
+    Key("Name", 2, keys.text("name")),
+    Key("JobName", 4, keys.text("name")),
+    Key("WCKey", 1, keys.text("wckey", empty=None)),
+    Key("StdErr", 6, keys.text("standard_error", empty=None)),
+    Key("StdIn", 5, keys.text("standard_input", empty=None)),
+    Key("StdOut", 6, keys.text("standard_output")),
+    Key("Switches", 5, _switches),
+    Key("wait-for-switch", 5, _number("wait-for-switch", "wait_for_switch")),
+    Key("OverSubscribe", 2, keys.truth("OverSubscribe", "shared", None, "oversubscribe")),
+    Key("Shared", 2, keys.truth("OverSubscribe", "shared", None, "oversubscribe")),
+    Key("Contiguous", 3, keys.truth("Contiguous", "contiguous")),
+    Key("CoreSpec", 4, _specialised("CoreSpec", "core_specification")),
+    Key("MemPerTres", 5, keys.text("memory_per_tres", empty=None)),
+    Key("ThreadSpec", 4, _specialised("ThreadSpec", "thread_specification")),
+    Key("TresBind", 5, keys.text("tres_bind", empty=None)),
+    Key("TresFreq", 5, keys.text("tres_freq", empty=None)),
+    Key("TresPerJob", 8, keys.text("tres_per_job", empty=None)),
+    Key("TresPerNode", 8, keys.text("tres_per_node", empty=None)),
+    Key("TresPerSocket", 8, keys.text("tres_per_socket", empty=None)),
+    Key("TresPerTask", 8, keys.text("tres_per_task", empty=None)),
+    Key("ExcNodeList", 3, keys.text("excluded_nodes")),
+    Key("NodeList", 8, keys.text("required_nodes")),
+    Key("ReqNodeList", 8, keys.text("required_nodes")),
+    Key("Features", 1, keys.text("constraints")),
+    Key("Prefer", 3, keys.text("prefer", empty=None)),
+    Key("Gres", 2, _gres),
+    Key("Account", 1, keys.text("account")),
+    Key("BurstBuffer", 1, keys.text("burst_buffer", empty=None)),
+    Key("Dependency", 1, keys.text("dependency")),
+    Key("Licenses", 1, keys.text("licenses")),
+    Key("EligibleTime", 2, keys.moment("begin_time")),
+    Key("StartTime", 2, keys.moment("begin_time")),
+    Key("EndTime", 2, _end_time),
+    Key("Reboot", 3, keys.truth("reboot", "reboot")),
+    Key("UserID", 3, _user),
+    Key("Deadline", 3, keys.moment("deadline")),
+    Key("WorkDir", 1, keys.text("current_working_directory")),
+    Key("MailType", 5, _mail_type),
+    Key("MailUser", 5, keys.text("mail_user", empty=None)),
+    Key("MCSLabel", 4, _ignored),
 )
+"""What a job is told, in the order in which a shortened key is looked up."""
 
 
 # ---------------------------------------------------------------------------------------------- the command
 
 
-async def update(arguments: Sequence[str], call: Call, controller: Controller, output: Output, *, quiet: bool = False) -> int:
-    """``scontrol update key=value …``; which entity it is follows from the keys."""
+async def update(session: Session, arguments: Sequence[str]) -> int:
+    """``scontrol update key=value …``; which kind of object is meant follows from the keys."""
     if not arguments:
-        output.error("too few arguments for update keyword\n")
+        session.output.error("too few arguments for update keyword\n")
         return 1
-    pairs = _pairs(arguments)
+    named = _kinds_named(arguments)
     try:
-        for entity, prefix, shortest in _ENTITIES:
-            named = [key for key, _ in pairs if _abbreviates(key, prefix, shortest)]
-            if named:
-                return await entity(pairs, call, controller, output, quiet)
+        for kind, command in _KINDS.items():
+            if kind in named:
+                return await command(session, arguments)
     except Failure as failure:
-        output.error(f"{failure}\n")
-        return 1
-    if any(_abbreviates(key, "StepId", 3) for key, _ in pairs):
-        output.error("scontrol: error: updating steps is not part of slurmk yet\n")
-        return 1
-    output.error(
+        session.output.error(f"{failure}\n" if str(failure) else "")
+        return failure.code
+    session.output.error(
         "No valid entity in update command\n"
         'Input line must include "NodeName", "PartitionName", "Reservation", "JobId", or "SlurmctldDebug"\n'
     )
     return 1
 
 
-def names_reservation(arguments: Sequence[str]) -> bool:
-    """Whether it is a reservation that is updated: the first key that names anything says so."""
-    for key, _ in _pairs(arguments):
-        if _abbreviates(key.rstrip("+-"), "ReservationName", 3):
-            return True
-        if any(_abbreviates(key, prefix, max(shortest, 4)) for _, prefix, shortest in _ENTITIES):
-            return False
-    return False
+_ENTITIES: tuple[tuple[str, int, str], ...] = (
+    ("NodeName", 3, "node"),
+    ("PartitionName", 3, "partition"),
+    ("JobId", 3, "job"),
+    ("JobName", 3, "job"),
+    ("StepId", 4, "step"),
+    ("ReservationName", 3, "reservation"),
+    ("SlurmctldDebug", 2, "debug"),
+)
+"""Keys that say what kind of object is meant, and the least letters of each."""
 
 
-def _abbreviates(typed: str, name: str, shortest: int) -> bool:
-    return len(typed) >= shortest and name.lower().startswith(typed.lower())
+def _kinds_named(arguments: Sequence[str]) -> set[str]:
+    """A word without an ``=`` takes the next one as its value."""
+    found: set[str] = set()
+    words = iter(arguments)
+    for word in words:
+        key, equals, _ = word.partition("=")
+        if not equals:
+            next(words, None)
+        kind = next((kind for name, shortest, kind in _ENTITIES if keys.abbreviates(key, name, shortest)), None)
+        if kind is not None:
+            found.add(kind)
+    return found
 
 
-def _pairs(arguments: Sequence[str]) -> list[tuple[str, str | None]]:
-    """(key, value) of ``key=value``; ``job 12`` is ``jobid=12``; a key alone has the value None."""
-    pairs: list[tuple[str, str | None]] = []
+async def _update_debug(session: Session, arguments: Sequence[str]) -> int:
+    """``SlurmctldDebug=3``: as ``setdebug`` has it, by its number."""
+    from slurmk.commands.scontrol_verbs import set_debug
+
+    value = keys.value_of(arguments, "SlurmctldDebug", 2)
+    if value is None or not re.fullmatch(r"[0-9]?", value):
+        raise Failure(f"invalid debug level: {'(null)' if value is None else value}")
+    if not session.call.caller.operator:
+        raise Failure(f"slurm_update error: {os.strerror(errno.EACCES)}")
+    return await set_debug(session, [value or "0"])
+
+
+# ---------------------------------------------------------------------------------------------- jobs
+
+
+def _pairs(arguments: Sequence[str], now: float) -> list[Typed]:
+    """The words in their parts; a key without ``=`` takes the next word, and Nice may stand alone. Raises Failure."""
+    found: list[Typed] = []
     words = list(arguments)
     while words:
         word = words.pop(0)
-        key, equals, value = word.partition("=")
-        if not equals and key.lower() in ("job", "jobid", "node", "partition") and words and "=" not in words[0]:
-            pairs.append((key, words.pop(0)))
-        else:
-            pairs.append((key, value if equals else None))
-    return pairs
+        typed = keys.typed(word, now)
+        if typed is None and keys.abbreviates(word, "Nice", 2):
+            typed = Typed(word, word, "", "100", now)
+        elif typed is None and words:
+            typed = Typed(word, word, "", words.pop(0), now)
+        if typed is None:
+            raise Failure(f"Invalid input: {word}\nRequest aborted")
+        found.append(typed)
+    return found
 
 
-def _read(
-    keys: Sequence[Key], pairs: Iterable[tuple[str, str | None]], now: float, output: Output, unknown: str, alone: str
-) -> Changes:
+def _is_job_id(typed: Typed) -> bool:
+    return not typed.sign and keys.abbreviates(typed.key, "JobId", 3)
+
+
+def _read(pairs: Iterable[Typed], session: Session) -> tuple[Changes, int]:
+    """The changes, and how many keys there were of them."""
     changes: Changes = []
-    for typed, value in pairs:
-        key = find_key(keys, typed)
-        if value is None and not (key is not None and key.name == "Nice"):
-            raise Failure(alone.format(word=typed))
+    counted = 0
+    for typed in pairs:
+        key = keys.find_key(KEYS, typed.key + typed.sign) or keys.find_key(KEYS, typed.key)
         if key is None:
-            raise Failure(unknown.format(word=f"{typed}={value}"))
+            raise Failure(f"Update of this parameter is not supported: {typed.text}\nRequest aborted")
         try:
-            changes += key.read(value or "", now)
+            read = key.read(typed)
         except Skip as skipped:
-            output.error(f"{skipped}\n")
-    return changes
+            if str(skipped) == "gres":
+                _tell_gres(session)
+            elif str(skipped):
+                session.output.error(f"{skipped}\n")
+            counted += skipped.counts
+            continue
+        if typed.sign and not key.signed:
+            raise Failure(f"{ERROR}Option {typed.text} does not accept [+|-]= syntax")
+        changes += read
+        counted += key.name != "UserID"
+    return changes, counted
 
 
-def _signed(pairs: Iterable[tuple[str, str | None]]) -> Iterator[tuple[str, str | None]]:
-    """``TimeLimit+=5`` as ``TimeLimit=+5``. Raises Failure for other keys of jobs."""
-    for typed, value in pairs:
-        key = find_key(JOB_KEYS, typed[:-1]) if typed.endswith(("+", "-")) and value is not None else None
-        if key is None:
-            yield typed, value
-        elif key.name == "TimeLimit":
-            yield typed[:-1], f"{typed[-1]}{value}"
-        else:
-            raise Failure(f"scontrol: error: Option {typed}={value} does not accept [+|-]= syntax")
+def _tell_gres(session: Session) -> None:
+    kinds = session.controller.machine.site.gres_types
+    session.output.write("Valid gres options are:\n" + "".join(f"{kind}[[:type]:count]\n" for kind in kinds))
 
 
-_UNKNOWN = "Update of this parameter is not supported: {word}\nRequest aborted"
-_ALONE = "Invalid input: {word}\nRequest aborted"
-
-
-async def _update_job(
-    pairs: Sequence[tuple[str, str | None]], call: Call, controller: Controller, output: Output, quiet: bool
-) -> int:
-    now = controller.now()
-    identified = [value for key, value in pairs if _is_job_id(key)]
-    rest = [(key, value) for key, value in pairs if not _is_job_id(key)]
-    if identified:
-        names = [word for value in identified for word in split_ids(value or "")]
-    else:
-        wanted = next((value or "" for key, value in pairs if _abbreviates(key, "JobName", 4)), "")
-        rest = [(key, value) for key, value in rest if not _abbreviates(key, "JobName", 4)]
-        names = [own_name(job) for job in jobs_named(controller, call, wanted)]
-        if not names:
-            raise Failure(f"scontrol: error: No jobs with name '{wanted}'")
-    changes = _read(JOB_KEYS, list(_signed(rest)), now, output, _UNKNOWN, _ALONE)
-    if not changes:
-        if any(_abbreviates(key, "NumNodes", 6) for key, _ in rest):
-            return 0
+async def _update_job(session: Session, arguments: Sequence[str]) -> int:
+    pairs = _pairs(arguments, session.controller.now())
+    identified = next((typed.value for typed in reversed(pairs) if _is_job_id(typed)), None)
+    _check_relative(session, pairs)
+    changes, counted = _read((typed for typed in pairs if not _is_job_id(typed)), session)
+    if not counted:
         raise Failure("No changes specified")
+    names = split_ids(identified) if identified else _named(session, pairs, changes) if identified is None else []
+    sized = [field for field, _ in changes if field in ("minimum_nodes", "required_nodes")]
+    if sized and identified:
+        _load_one(session, identified, "Job resizing")
     code = 0
     for name in names:
-        code = await _update_one(name, changes, call, controller, output, quiet) or code
+        code = await _update_one(session, name, changes) or code
     return code
 
 
-def _is_job_id(key: str) -> bool:
-    return _abbreviates(key, "JobId", 3)
+def _check_relative(session: Session, pairs: Sequence[Typed]) -> None:
+    """What is added to a limit is added to one job's, which has to be named before. Raises Failure."""
+    job: str | None = None
+    for typed in pairs:
+        if _is_job_id(typed):
+            job = typed.value
+            continue
+        key = keys.find_key(KEYS, typed.key)
+        if key is None or key.name != "TimeLimit":
+            continue
+        if _time_limit(typed)[0][0] != "relative_limit":
+            continue
+        if job is None:
+            raise Failure(f"{ERROR}JobId must precede TimeLimit increment or decrement")
+        _load_one(session, job, "TimeLimit increment/decrement")
+
+
+def _load_one(session: Session, name: str, what: str) -> None:
+    """Raises Failure unless that names one job."""
+    if not re.fullmatch(r"[0-9]{1,10}(_[0-9]{1,10})?", name):
+        raise Failure(f"{ERROR}Invalid job ID {name}")
+    machine = session.controller.machine
+    number = int(name.partition("_")[0])
+    job = machine.jobs.get(number)
+    if job is None and not machine.jobs_of_array(number):
+        error = SlurmError(Errno.INVALID_JOB_ID)
+        raise Failure(f"{ERROR}Could not load state information for job {name}: {error}")
+    if "_" not in name and machine.jobs_of_array(number):
+        raise Failure(f"{ERROR}{what} not supported for job arrays")
+
+
+def _named(session: Session, pairs: Sequence[Typed], changes: Changes) -> list[str]:
+    """The jobs of the name that is given, perhaps of one user's. Raises Failure."""
+    name = next((str(value) for field, value in reversed(changes) if field == "name"), None)
+    if name is None:
+        raise Failure(f"{ERROR}No job ID specified")
+    user = next((_user_id(typed.value) for typed in pairs if keys.abbreviates(typed.key, "UserID", 3)), None)
+    jobs = session.controller.machine.jobs
+    found = [own_name(job) for job in jobs.values() if job.name == name and user in (None, job.credentials.user_id)]
+    if not jobs:
+        raise Failure(f"{ERROR}JobName {name} not found")
+    if not found:
+        of_user = "" if user is None else f"user ID {user} and "
+        raise Failure(f"{ERROR}No jobs with {of_user}name '{name}'")
+    return list(dict.fromkeys(found))
 
 
 def split_ids(text: str) -> list[str]:
     """``12,13_[1,2]`` at the commas outside of brackets."""
-    return [word for word in re.split(r",(?![^\[]*\])", text) if word] or [text]
+    return [word for word in re.split(r"[, ](?![^\[]*\])", text) if word] or [text]
 
 
-async def _update_one(name: str, changes: Changes, call: Call, controller: Controller, output: Output, quiet: bool) -> int:
+async def _update_one(session: Session, name: str, changes: Changes) -> int:
     """One job as typed. Relative limits and ends are resolved against what the job has now."""
+    controller, output = session.controller, session.output
     try:
         selection = parse(name)
+        if selection.het_offset is not None or selection.step_id is not None:
+            raise SlurmError(Errno.INVALID_JOB_ID)
         job = _first(controller, selection)
         resolved = tuple(_resolved(change, job) for change in changes) if job is not None else tuple(changes)
     except SlurmError as error:
-        if not quiet:
-            output.error(error_line(name, error))
+        session.say(error_line(name, error))
         return 1
-    if job is not None and not job.array_job_id and "array_maximum_running" in dict(changes) and not quiet:
-        output.error("scontrol: error: Update of ArrayTaskThrottle is only allowed on ArrayJobId\n")
-    event: Event = UpdateJob(controller.now(), call.caller, (selection,), resolved)
-    return tell_all(output, {name_of(selection): name}, await controller.apply(event), quiet)
+    if job is not None and not job.array_job_id and "array_maximum_running" in dict(changes):
+        session.say(f"{ERROR}Update of ArrayTaskThrottle is only allowed on ArrayJobId\n")
+    event: Event = UpdateJob(controller.now(), session.call.caller, (selection,), resolved)
+    return tell_all(output, {name_of(selection): name}, await controller.apply(event), session.quiet)
 
 
 def _first(controller: Controller, selection: JobSelection) -> Job | None:
@@ -475,10 +522,10 @@ def _resolved(change: tuple[str, object], job: Job) -> tuple[str, object]:
     if field == "relative_limit":
         assert isinstance(value, int)
         if job.time_limit >= NO_VALUE:
-            raise Failure("scontrol: error: Cannot increment/decrement TimeLimit when set to UNLIMITED.")
+            raise Failure(f"{ERROR}Cannot increment/decrement TimeLimit when set to UNLIMITED.")
         if job.time_limit + value < 0:
             limits = f"({-value} > {job.time_limit})"
-            raise Failure(f"scontrol: error: TimeLimit decrement larger than current time limit {limits}")
+            raise Failure(f"{ERROR}TimeLimit decrement larger than current time limit {limits}")
         return "time_limit", job.time_limit + value
     if field == "end_time":
         assert isinstance(value, int)
@@ -534,56 +581,13 @@ def tell_all(output: Output, names: Mapping[str, str], answers: Iterable[Accepte
     return code
 
 
-async def _update_node(
-    pairs: Sequence[tuple[str, str | None]], call: Call, controller: Controller, output: Output, quiet: bool
-) -> int:
-    named = next(value or "" for key, value in pairs if _abbreviates(key, "NodeName", 1))
-    rest = [(key, value) for key, value in pairs if not _abbreviates(key, "NodeName", 5)]
-    rest = [(key, value) for key, value in rest if key.lower() != "node"]
-    changes = dict(_read(NODE_KEYS, rest, controller.now(), output, _UNKNOWN, _ALONE))
-    state, reason = changes.pop("state", None), changes.pop("reason", None)
-    if state is None and reason is None and not changes:
-        raise Failure("No changes specified")
-    if state in ("DOWN", "DRAIN", "FAIL") and not reason:
-        raise Failure("You must specify a reason when DOWNING or DRAINING a node. Request denied")
-    try:
-        nodes = tuple(controller.machine.nodes) if named.upper() == "ALL" else tuple(expand(named))
-    except GrammarError:
-        nodes = (named,)
-    event = UpdateNode(
-        controller.now(),
-        call.caller,
-        nodes,
-        None if state is None else str(state),
-        None if reason is None else str(reason),
-        tuple(changes.items()),
-    )
-    return _tell_update(await controller.apply(event), output, quiet)
-
-
-async def _update_partition(
-    pairs: Sequence[tuple[str, str | None]], call: Call, controller: Controller, output: Output, quiet: bool
-) -> int:
-    name = next(value or "" for key, value in pairs if _abbreviates(key, "PartitionName", 2))
-    rest = [(key, value) for key, value in pairs if not _abbreviates(key, "PartitionName", 2)]
-    unknown = "scontrol: error: Update of this parameter is not supported: {word}\n\nscontrol: error: Request aborted"
-    changes = _read(PARTITION_KEYS, rest, controller.now(), output, unknown, unknown)
-    if not changes:
-        raise Failure("scontrol: error: No changes specified")
-    event = UpdatePartition(controller.now(), call.caller, name, tuple(changes))
-    return _tell_update(await controller.apply(event), output, quiet)
-
-
-def _tell_update(answers: Iterable[Accepted | Refused], output: Output, quiet: bool) -> int:
-    refused = [answer for answer in answers if isinstance(answer, Refused)]
-    if refused and not quiet:
-        output.error(f"slurm_update error: {refused[0].error}\n")
-    return 1 if refused else 0
-
-
-_ENTITIES = (
-    (_update_node, "NodeName", 1),
-    (_update_job, "JobId", 3),
-    (_update_job, "JobName", 4),
-    (_update_partition, "PartitionName", 2),
-)
+_KINDS = {
+    "job": _update_job,
+    "step": scontrol_step.update,
+    "reservation": scontrol_reservation.update,
+    "node": scontrol_node.update,
+    "partition": scontrol_partition.update,
+    "debug": _update_debug,
+}
+"""What changes each kind of object, in the order in which they are looked for: a job may be told a partition and a
+reservation, and a reservation a partition."""

@@ -40,8 +40,22 @@ class SaveNode:
 
 
 @dataclass(frozen=True, slots=True)
+class ForgetNode:
+    """The node, one that an administrator had made, was deleted."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class SavePartition:
     partition: Partition
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetPartition:
+    """What was changed of the partition holds no longer: it was made here and deleted, or the configuration was read anew."""
+
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +179,9 @@ Effect: TypeAlias = (
     | SaveStep
     | ForgetJob
     | SaveNode
+    | ForgetNode
     | SavePartition
+    | ForgetPartition
     | SaveReservation
     | ForgetReservation
     | SaveCounter

@@ -9,6 +9,7 @@ from enum import IntEnum
 class Errno(IntEnum):
     """Numbers of ``slurm_errno.h``; the name is Slurm's without its prefix. The REST API returns them as ``error_number``."""
 
+    ERROR = -1
     INVALID_PARTITION_NAME = 2000
     DEFAULT_PARTITION_NOT_SET = 2001
     ACCESS_DENIED = 2002
@@ -170,6 +171,7 @@ class Errno(IntEnum):
 
 
 MESSAGES: dict[Errno, str] = {
+    Errno.ERROR: "Unspecified error",
     Errno.INVALID_ACCOUNTING_FREQUENCY: "Invalid accounting frequency requested",
     Errno.INVALID_PARTITION_NAME: "Invalid partition name specified",
     Errno.DEFAULT_PARTITION_NOT_SET: "No partition specified or system default partition",

@@ -155,12 +155,52 @@ class UpdateNode:
 
 @dataclass(frozen=True, slots=True)
 class UpdatePartition:
-    """scontrol update PartitionName=…: ``changes`` are Partition field names and their new values."""
+    """scontrol update, and with ``create`` scontrol create PartitionName=…: ``changes`` are Partition field names and their
+    new values. ``nodes`` are names with "+" to add one, "-" to take one out, or "" for those that it shall have."""
 
     time: float
     caller: Caller
     name: str
     changes: tuple[tuple[str, object], ...]
+    create: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DeletePartition:
+    """scontrol delete PartitionName=…."""
+
+    time: float
+    caller: Caller
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class CreateNodes:
+    """scontrol create NodeName=…: all of them, or none."""
+
+    time: float
+    caller: Caller
+    nodes: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteNodes:
+    """scontrol delete NodeName=…: those that can be, and the first that can't is told of."""
+
+    time: float
+    caller: Caller
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateStep:
+    """scontrol update StepId=…: another time limit (minutes) for a step, or for all steps of a job."""
+
+    time: float
+    caller: Caller
+    job_id: int
+    step_id: int | None
+    time_limit: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,6 +394,10 @@ Event: TypeAlias = (
     | UpdateJob
     | UpdateNode
     | UpdatePartition
+    | DeletePartition
+    | CreateNodes
+    | DeleteNodes
+    | UpdateStep
     | CreateReservation
     | UpdateReservation
     | DeleteReservation

@@ -48,9 +48,7 @@ def verdict(state: State, demand: Demand, partition: Partition) -> Verdict:
 def _judge(state: State, demand: Demand, partition: Partition) -> Verdict:
     whole = [state.nodes[name] for name in partition.nodes if name in state.nodes]
     nodes = [_within(node, partition) for node in whole]
-    if demand.minimum_nodes > len(nodes):
-        return _POSSIBLE
-    if not demand.overcommit and demand.tasks * demand.cpus_per_task > sum(node.cpus for node in nodes):
+    if _beyond(nodes, demand, demand.tasks * demand.cpus_per_task):
         return _POSSIBLE
     notices = _notices(whole, demand)
     if notices:
@@ -73,6 +71,17 @@ def _within(node: Node, partition: Partition) -> Node:
     if partition.maximum_cpus_per_socket is not None:
         most.append(partition.maximum_cpus_per_socket * max(1, node.sockets * max(1, node.boards)))
     return node if min(most) == node.cpus else replace(node, cpus=min(most))
+
+
+def _beyond(nodes: list[Node], demand: Demand, cpus: int) -> bool:
+    return demand.minimum_nodes > len(nodes) or (not demand.overcommit and cpus > sum(node.cpus for node in nodes))
+
+
+def is_beyond(state: State, demand: Demand, partition: Partition) -> bool:
+    """Whether the demand is for more nodes or CPUs than the partition has: a job that is submitted so waits for it to have
+    more, and one that waits is not changed so."""
+    nodes = [state.nodes[name] for name in partition.nodes if name in state.nodes]
+    return _beyond(nodes, demand, max(demand.tasks * demand.cpus_per_task, demand.minimum_cpus))
 
 
 def _notices(nodes: list[Node], demand: Demand) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from slurmk.core import (
     dependencies,
     mail,
     nodes,
+    partitions,
     planning,
     preemption,
     quotas,
@@ -35,7 +36,10 @@ from slurmk.core.errors import SlurmError
 from slurmk.core.events import (
     BatchEnded,
     Caller,
+    CreateNodes,
     CreateReservation,
+    DeleteNodes,
+    DeletePartition,
     DeleteReservation,
     EndRecurrence,
     Event,
@@ -62,6 +66,7 @@ from slurmk.core.events import (
     UpdateNode,
     UpdatePartition,
     UpdateReservation,
+    UpdateStep,
     Withdrawn,
 )
 from slurmk.core.kills import kill, may_change
@@ -118,7 +123,7 @@ class Machine:
         self,
         jobs: Iterable[Job],
         nodes: Iterable[Node],
-        partitions: Iterable[Partition],
+        partitions_kept: Iterable[Partition],
         next_job_id: int,
         reservations_kept: Iterable[Reservation] = (),
         last_reservation: int = 0,
@@ -126,11 +131,11 @@ class Machine:
     ) -> list[Effect]:
         """Take up what an earlier controller had saved. Jobs stay what they were: running ones go on running.
 
-        ``nodes`` and ``partitions`` are what was saved of changes made by administrators; the configuration rules over
+        ``nodes`` and ``partitions_kept`` are what was saved of changes made by administrators; the configuration rules over
         which there are. ``longest_wait`` is of the jobs that have started, in seconds. Returns when the machine wants a Tick.
         """
         state = self._state
-        restore_nodes(state, nodes, partitions)
+        restore_nodes(state, nodes, partitions_kept)
         reservation_times.restore(state, reservations_kept, last_reservation)
         latest = 0.0
         for job in jobs:
@@ -146,7 +151,7 @@ class Machine:
         while turn.noted:
             dependencies.changed(turn, turn.noted.pop(0))
         turn.wake_planner()
-        if state.reservations:
+        if state.reservations or any(node.resume_time for node in state.nodes.values()):
             turn.wake_at(turn.now, 0)
         return turn.result()
 
@@ -323,6 +328,7 @@ class Machine:
                 _alarm(turn, job)
         turns.tick(turn)
         reservation_times.tick(turn)
+        nodes.resume_due(turn)
         forget_old(turn)
         self._age(turn)
 
@@ -380,7 +386,11 @@ _HANDLERS: dict[type[Event], Callable[[Turn, Any], None]] = {
     Suspend: updates.suspend,
     UpdateJob: updates.update_job,
     UpdateNode: nodes.update_node,
-    UpdatePartition: nodes.update_partition,
+    UpdatePartition: partitions.update,
+    DeletePartition: partitions.delete,
+    CreateNodes: nodes.create_nodes,
+    DeleteNodes: nodes.delete_nodes,
+    UpdateStep: updates.update_step,
     CreateReservation: reservations.create,
     UpdateReservation: reservations.update,
     DeleteReservation: reservations.delete,

@@ -1,4 +1,4 @@
-"""Nodes and partitions: what administrators change of them, what launchers report, and a configuration read anew."""
+"""Nodes: what administrators change of them, what launchers report, and a configuration read anew."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
-from slurmk.core.effects import Accepted, CordonNode, Refused
-from slurmk.core.errors import Errno, SlurmError
-from slurmk.core.events import NodeChanged, Reconfigure, SiteChanged, UpdateNode, UpdatePartition
+from grammar.hostlist import compress
+from slurmk.core import partitions
+from slurmk.core.effects import Accepted, CordonNode, ForgetNode, Refused
+from slurmk.core.errors import MESSAGES, Errno, SlurmError
+from slurmk.core.events import CreateNodes, DeleteNodes, NodeChanged, Reconfigure, SiteChanged, UpdateNode
 from slurmk.core.state import NodeUsage, Phase, State, Turn, phase_of
 from slurmk.core.transitions import lose_nodes
-from slurmk.model.node import Cordon, Node, Partition
+from slurmk.model.node import Cordon, GresCapacity, Node, Partition
 from slurmk.model.node_states import Condition, condition_of
-from slurmk.model.states import NodeFlag, NodeState
+from slurmk.model.states import NO_VALUE, NodeFlag, NodeState
 
 REASON_MISSING = "You must specify a reason when DOWNING or DRAINING a node. Request denied"
 """What scontrol says without ``Reason=``."""
@@ -24,6 +26,9 @@ NOT_RESPONDING = "Not responding"
 _CLOSED = NodeFlag.DRAIN | NodeFlag.FAIL
 _ADMINISTRATIVE = _CLOSED | NodeFlag.MAINT
 """Flags that an administrator sets, and that therefore outlive a restart."""
+
+_SAID = ("comment", "extra", "cpu_binding", "instance_id", "instance_type", "topology", "certificate_token", "resume_time")
+"""What else only administrators say of a node, and nothing that is seen of it changes."""
 
 
 # --------------------------------------------------------------------------------------------- scontrol update
@@ -40,6 +45,8 @@ def update_node(turn: Turn, event: UpdateNode) -> None:
     turn.wake_planner()
     for node in changed:
         old = turn.state.nodes[node.name]
+        if node.resume_time:
+            turn.wake_at(node.resume_time, 0)
         if _shut(old) != _shut(node):
             if node.cordon is not None:
                 node = replace(node, cordon_wanted=_shut(node))
@@ -60,22 +67,36 @@ def _updated(turn: Turn, event: UpdateNode, name: str) -> Node:
     if "features" in changes and "active_features" not in changes:
         _active_features(replace(node, features=tuple(changes["features"])), node.active_features)
     for field, value in event.changes:
+        if field == "resume_after":
+            continue
+        if field == "gres":
+            node = replace(node, gres=_counted(_configured_gres(turn.state, node), changes["gres"]))
+            continue
         setter = _NODE_FIELDS.get(field)
         if setter is None:
             raise SlurmError(Errno.NOT_SUPPORTED)
         node = setter(node, value)
-    if event.reason is not None:
-        reason_time = turn.now if event.reason else 0
-        user = event.caller.user_id if event.reason else 0
-        node = replace(node, reason=event.reason, reason_time=reason_time, reason_user_id=user)
+    if "topology" in changes:
+        _check_topology(turn.state, node.topology)
     if event.state is not None:
         row = _NODE_STATES.get(event.state.upper())
         if row is None:
             raise SlurmError(Errno.INVALID_NODE_STATE)
+        node = replace(node, resume_time=0)
         if event.state.upper() in _NEED_REASON and not event.reason and not turn.state.nodes[name].reason:
             raise SlurmError(Errno.INVALID_NODE_STATE, REASON_MISSING)
         node = row(node)
+    if event.reason is not None and (not event.reason or _shut(node)):  # a node that is open has no reason
+        reason_time = turn.now if event.reason else 0
+        user = event.caller.user_id if event.reason else 0
+        node = replace(node, reason=event.reason, reason_time=reason_time, reason_user_id=user)
+    if "resume_after" in changes:
+        node = replace(node, resume_time=_resume_time(turn.now, changes["resume_after"]))
     return node
+
+
+def _resume_time(now: int, seconds: int) -> int:
+    return 0 if seconds >= NO_VALUE else now + seconds
 
 
 def _drain(node: Node) -> Node:
@@ -150,13 +171,132 @@ _NODE_FIELDS: dict[str, Callable[[Node, Any], Node]] = {
     "weight": lambda node, value: replace(node, weight=value),
     "comment": lambda node, value: replace(node, comment=value),
     "extra": lambda node, value: replace(node, extra=value),
-    "address": lambda node, value: replace(node, address=value),
-    "host_name": lambda node, value: replace(node, host_name=value),
+    "address": lambda node, value: replace(node, address=_named(value)),
+    "host_name": lambda node, value: replace(node, host_name=_named(value)),
+    "cpu_binding": lambda node, value: replace(node, cpu_binding=value),
+    "instance_id": lambda node, value: replace(node, instance_id=value),
+    "instance_type": lambda node, value: replace(node, instance_type=value),
+    "topology": lambda node, value: replace(node, topology=value),
+    "certificate_token": lambda node, value: replace(node, certificate_token=bool(value)),
 }
+
+
+def _named(value: str) -> str:
+    if not value:
+        raise SlurmError(Errno.INVALID_NODE_NAME)
+    return value
+
+
+def _configured_gres(state: State, node: Node) -> tuple[GresCapacity, ...]:
+    return next((each.gres for each in state.site.nodes if each.name == node.name), node.gres)
+
+
+def _counted(configured: Iterable[GresCapacity], wanted: Iterable[GresCapacity]) -> tuple[GresCapacity, ...]:
+    """GRES without devices can be counted anew; what has devices stays as many as it has. Raises SlurmError."""
+    devices = {(each.name, each.type): each for each in configured if each.files}
+    named = {name for name, _ in devices}
+    for each in wanted:
+        known = devices.get((each.name, each.type))
+        if each.name in named and (known is None or known.count != each.count):
+            raise SlurmError(Errno.INVALID_GRES)
+    return tuple(devices.get((each.name, each.type), each) for each in wanted)
+
+
+def _check_topology(state: State, text: str) -> None:
+    """``default:leaf2``, a switch or a block of the topology. Raises SlurmError."""
+    if not text:
+        return
+    name, _, unit = text.partition(":")
+    units = {switch.name for switch in state.site.switches} | {block.name for block in state.site.blocks}
+    if name != "default" or (unit and unit.rpartition(":")[2] not in units):
+        raise SlurmError(Errno.REQUESTED_TOPO_CONFIG_UNAVAILABLE)
 
 
 def _shut(node: Node) -> bool:
     return node.state is NodeState.DOWN or bool(node.flags & _CLOSED)
+
+
+def resume_due(turn: Turn) -> None:
+    """Resume the nodes whose time has come (ResumeAfter)."""
+    waiting = [node for node in turn.state.nodes.values() if node.resume_time]
+    for node in waiting:
+        if node.resume_time > turn.now:
+            turn.wake_at(node.resume_time, 0)
+            continue
+        resumed = _open(replace(node, state=NodeState.IDLE, resume_time=0))
+        if resumed.cordon is not None:
+            resumed = replace(resumed, cordon_wanted=False)
+        turn.emit(CordonNode(resumed.name, False, ""))
+        turn.save_node(resumed)
+        turn.wake_planner()
+
+
+def create_nodes(turn: Turn, event: CreateNodes) -> None:
+    """scontrol create NodeName=…, within MaxNodeCount."""
+    state = turn.state
+    try:
+        if not event.caller.operator:
+            raise SlurmError(Errno.USER_ID_MISSING)
+        for node in event.nodes:
+            if node.name in state.nodes:
+                raise SlurmError(Errno.NODE_ALREADY_EXISTS, f"{MESSAGES[Errno.NODE_ALREADY_EXISTS]} ({node.name})")
+        room = _most_nodes(state) - len(state.nodes)
+        if room < len(event.nodes):
+            first = event.nodes[max(0, room)].name
+            raise SlurmError(Errno.NODE_TABLE_FULL, f"{MESSAGES[Errno.NODE_TABLE_FULL]} ({first})")
+    except SlurmError as error:
+        turn.emit(Refused(error))
+        return
+    for node in event.nodes:
+        state.usage.setdefault(node.name, NodeUsage())
+        turn.save_node(replace(node, flags=node.flags | NodeFlag.DYNAMIC_NORM, last_busy=turn.now))
+    state.refresh()
+    turn.emit(Accepted())
+    turn.wake_planner()
+
+
+def _most_nodes(state: State) -> int:
+    """MaxNodeCount, by default the nodes that are configured."""
+    text = state.site.parameters.get("MaxNodeCount", "")
+    return int(text) if text.isascii() and text.isdigit() and int(text) else len(state.site.nodes)
+
+
+def delete_nodes(turn: Turn, event: DeleteNodes) -> None:
+    """scontrol delete NodeName=…: of nodes that were made so and are idle."""
+    state = turn.state
+    if not event.caller.operator:
+        turn.emit(Refused(SlurmError(Errno.USER_ID_MISSING)))
+        return
+    refused: dict[str, Errno] = {}
+    for name in event.names:
+        node = state.nodes.get(name)
+        if node is None:
+            refused[name] = Errno.INVALID_NODE_NAME
+        elif not node.flags & NodeFlag.DYNAMIC_NORM:
+            refused[name] = Errno.INVALID_NODE_STATE
+        elif state.usage[name].jobs or name in state.reserved:
+            refused[name] = Errno.NODES_BUSY
+        else:
+            _remove(turn, name)
+    state.refresh()
+    turn.wake_planner()
+    if not refused:
+        turn.emit(Accepted())
+        return
+    turn.emit(Refused(SlurmError(next(iter(refused.values()))), subject=compress(refused)))
+
+
+def _remove(turn: Turn, name: str) -> None:
+    """Forget a node, in the partitions too."""
+    state = turn.state
+    del state.nodes[name]
+    state.usage.pop(name, None)
+    state.changes += 1
+    turn.keep(ForgetNode(name))
+    for partition in list(state.partitions.values()):
+        if name in partition.nodes:
+            left = tuple(each for each in partition.nodes if each != name)
+            turn.save_partition(replace(partition, nodes=left, node_spec=",".join(left)))
 
 
 def _end_jobs_on(turn: Turn, name: str, *, gone: bool = False) -> None:
@@ -166,39 +306,6 @@ def _end_jobs_on(turn: Turn, name: str, *, gone: bool = False) -> None:
         job = state.jobs[job_id]
         if phase_of(job) in (Phase.RUNNING, Phase.SUSPENDED):
             lose_nodes(turn, job, frozenset({name}), gone=gone)
-
-
-PARTITION_STATES = ("UP", "DOWN", "DRAIN", "INACTIVE")
-
-
-def update_partition(turn: Turn, event: UpdatePartition) -> None:
-    """scontrol update PartitionName=…."""
-    partition = turn.state.partitions.get(event.name)
-    error = None
-    if not event.caller.operator:
-        error = Errno.USER_ID_MISSING
-    elif partition is None:
-        error = Errno.INVALID_PARTITION_NAME
-    elif any(field not in Partition.__dataclass_fields__ or field == "name" for field, _ in event.changes):
-        error = Errno.NOT_SUPPORTED
-    elif any(field == "state" and value not in PARTITION_STATES for field, value in event.changes):
-        error = Errno.INVALID_PARTITION_NAME
-    elif any(field == "nodes" and not set(_names(value)) <= turn.state.nodes.keys() for field, value in event.changes):
-        error = Errno.INVALID_NODE_NAME
-    if error is not None or partition is None:
-        turn.emit(Refused(SlurmError(error or Errno.INVALID_PARTITION_NAME)))
-        return
-    changes: dict[str, Any] = dict(event.changes)
-    if "nodes" in changes:
-        changes["selected"] = False
-    turn.save_partition(replace(partition, **changes))
-    turn.state.refresh()
-    turn.emit(Accepted())
-    turn.wake_planner()
-
-
-def _names(value: object) -> Iterable[str]:
-    return value if isinstance(value, tuple) else ("",)
 
 
 # --------------------------------------------------------------------------------------------- reports and files
@@ -261,8 +368,7 @@ def _merged(old: Node, reported: Node) -> Node:
         reason=old.reason,
         reason_time=old.reason_time,
         reason_user_id=old.reason_user_id,
-        comment=old.comment,
-        extra=old.extra,
+        **{name: getattr(old, name) for name in _SAID},
         weight=old.weight,
         features=features.features or reported.features,
         active_features=features.active_features or reported.active_features,
@@ -321,7 +427,9 @@ def reconfigure(turn: Turn, event: Reconfigure) -> None:
     state = turn.state
     old = state.nodes
     state.site = event.site
-    state.set_configuration((_kept(old.get(node.name), node) for node in event.site.nodes), event.site.partitions)
+    made = [node for node in old.values() if node.flags & NodeFlag.DYNAMIC_NORM]
+    nodes = [*(_kept(old.get(node.name), node) for node in event.site.nodes), *made]
+    state.set_configuration(nodes, partitions.reconfigured(turn, event.site.partitions))
     turn.emit(Accepted())
     turn.wake_planner()
 
@@ -337,8 +445,7 @@ def _kept(old: Node | None, node: Node) -> Node:
         reason=old.reason,
         reason_time=old.reason_time,
         reason_user_id=old.reason_user_id,
-        comment=old.comment,
-        extra=old.extra,
+        **{name: getattr(old, name) for name in _SAID},
         boot_time=old.boot_time,
         slurmd_start_time=old.slurmd_start_time,
         cpu_load=old.cpu_load,
@@ -370,32 +477,35 @@ def site_changed(turn: Turn, event: SiteChanged) -> None:
     before = {partition.name: partition for partition in state.site.partitions}
     state.site = event.site
     nodes = [state.nodes.get(node.name, _cordoned(node)) for node in event.site.nodes]
-    partitions = [_followed(state.partitions.get(each.name), before.get(each.name), each) for each in event.site.partitions]
-    state.set_configuration(nodes, partitions)
+    gone = before.keys() - state.partitions.keys()  # deleted here
+    kept = [
+        _followed(state.partitions.get(each.name), before.get(each.name), each)
+        for each in event.site.partitions
+        if each.name not in gone
+    ]
+    state.set_configuration(nodes, [*kept, *(each for each in state.partitions.values() if each.created)])
     turn.wake_planner()
 
 
 def _followed(old: Partition | None, before: Partition | None, partition: Partition) -> Partition:
     """The same; memory that comes from the nodes follows them, unless an administrator said something else (``before`` is
     the partition as the site had it until now)."""
-    kept = _with_members(old, partition)
-    if old is None or before is None or old.default_memory_per_cpu != before.default_memory_per_cpu:
+    if old is None:
+        return partition
+    kept = partitions.with_members(old, partition)
+    if before is None or old.default_memory_per_cpu != before.default_memory_per_cpu:
         return kept
     return replace(kept, default_memory_per_cpu=partition.default_memory_per_cpu)
 
 
-def _with_members(old: Partition | None, partition: Partition) -> Partition:
-    """A partition with the nodes that it has now, and what an administrator changed of it."""
-    if old is None or not (partition.selected and old.selected):
-        return old or partition
-    return replace(old, nodes=partition.nodes, node_spec=partition.node_spec)
-
-
-def restore(state: State, nodes: Iterable[Node], partitions: Iterable[Partition]) -> None:
+def restore(state: State, nodes: Iterable[Node], changed: Iterable[Partition]) -> None:
     """Take up what administrators had changed before a restart; the configuration says which nodes there are."""
     for saved in nodes:
         node = state.nodes.get(saved.name)
-        if node is not None:
+        if node is None and saved.flags & NodeFlag.DYNAMIC_NORM:
+            state.nodes[saved.name] = saved
+            state.usage.setdefault(saved.name, NodeUsage())
+        elif node is not None:
             state.nodes[saved.name] = replace(
                 node,
                 state=saved.state if saved.state in (NodeState.DOWN, NodeState.FUTURE) else node.state,
@@ -403,8 +513,7 @@ def restore(state: State, nodes: Iterable[Node], partitions: Iterable[Partition]
                 reason=saved.reason,
                 reason_time=saved.reason_time,
                 reason_user_id=saved.reason_user_id,
-                comment=saved.comment,
-                extra=saved.extra,
+                **{name: getattr(saved, name) for name in _SAID},
                 weight=saved.weight,
                 features=saved.features,
                 active_features=saved.active_features,
@@ -412,10 +521,7 @@ def restore(state: State, nodes: Iterable[Node], partitions: Iterable[Partition]
                 cordon_wanted=saved.cordon_wanted,
                 reported_features=saved.reported_features,
             )
-    for partition in partitions:
-        configured = state.partitions.get(partition.name)
-        if configured is not None:
-            state.partitions[partition.name] = _with_members(partition, configured)
+    state.partitions = partitions.restored(state.partitions, changed)
     state.refresh()
 
 

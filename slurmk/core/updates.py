@@ -5,6 +5,7 @@ Each field is a row of ``FIELDS``: in which phases of a job it may be changed, w
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
@@ -12,11 +13,11 @@ from typing import Any, TypeAlias
 from grammar.dependencies import format_dependency
 from slurmk.core import dependencies, mail, reservation_use, selection, submission, suspension
 from slurmk.core.demands import Refusal, demand_in, least_cpus
-from slurmk.core.effects import UpdateLimit
+from slurmk.core.effects import Accepted, Refused, SaveStep, UpdateLimit
 from slurmk.core.endings import REQUEUED_HELD, again, requeue
 from slurmk.core.errors import Errno, SlurmError
-from slurmk.core.events import Caller, Hold, JobSelection, Requeue, Suspend, UpdateJob
-from slurmk.core.feasibility import unknown_features
+from slurmk.core.events import Caller, Hold, JobSelection, Requeue, Suspend, UpdateJob, UpdateStep
+from slurmk.core.feasibility import is_beyond, unknown_features
 from slurmk.core.kills import for_each_element, may_change
 from slurmk.core.priority import HIGHEST, MULTIFACTOR, Factors, factors, priority_of
 from slurmk.core.state import Phase, Turn, holds_nodes, limit_end, phase_of, watch_limit
@@ -237,12 +238,25 @@ def _try(turn: Turn, event: UpdateJob, job: Job) -> Change:
     change = Change(turn, event.caller, job)
     for name, value in event.changes:
         FIELDS[name].setter(change, value)
-    if change.resized and change.job.priority:
-        request = change.job.request
-        partitions = submission.partitions_of(turn.state, ",".join(change.job.partitions))
-        demand = demand_in(turn.state, request, partitions[0], job.credentials.user_id)
-        submission.check_size(turn.state, request, partitions, demand, job.credentials.user_id)
+    if change.resized:
+        _check_size(turn, change.job, counted=bool(change.job.priority) or any(name in _COUNTS for name, _ in event.changes))
     return change
+
+
+def _check_size(turn: Turn, job: Job, *, counted: bool) -> None:
+    """What is asked for has a meaning, and if it is ``counted``, some partition could hold it. Raises SlurmError or Refusal."""
+    request = job.request
+    partitions = submission.partitions_of(turn.state, ",".join(job.partitions))
+    demand = demand_in(turn.state, request, partitions[0], job.credentials.user_id)
+    if not counted:
+        return
+    try:
+        submission.check_size(turn.state, request, partitions, demand, job.credentials.user_id)
+    except Refusal as refusal:
+        unavailable = refusal.error.errno is Errno.REQUESTED_NODE_CONFIG_UNAVAILABLE
+        raise SlurmError(Errno.REQUESTED_PART_CONFIG_UNAVAILABLE) if unavailable else refusal from None
+    if all(is_beyond(turn.state, demand, partition) for partition in partitions):
+        raise SlurmError(Errno.REQUESTED_PART_CONFIG_UNAVAILABLE)
 
 
 def _apply(turn: Turn, event: UpdateJob, job: Job) -> None:
@@ -322,6 +336,8 @@ def _account(change: Change, value: str) -> None:
 
 
 def _qos(change: Change, value: str) -> None:
+    if not value:
+        return
     change.request(qos=value)
     _charge(change)
     change.priority = True
@@ -398,7 +414,7 @@ def _begin_time(change: Change, value: int) -> None:
 
 
 def _deadline(change: Change, value: int) -> None:
-    if value <= change.turn.now:
+    if value < change.turn.now:
         raise SlurmError(Errno.INVALID_TIME_VALUE)
     change.request(deadline=value)
 
@@ -434,6 +450,105 @@ def _mail_type(change: Change, value: tuple[str, ...]) -> None:
     change.limit |= phase_of(change.job) is Phase.RUNNING  # its marks are to be looked for
 
 
+def _positive(name: str, refusal: Errno | None = None) -> Setter:
+    """A count; 0 is refused, or changes nothing."""
+
+    def setter(change: Change, value: int) -> None:
+        if value:
+            change.request(**{name: value})
+            change.resized = True
+        elif refusal is not None:
+            raise SlurmError(refusal)
+
+    return setter
+
+
+def _memory(name: str, other: str) -> Setter:
+    """Memory for each node or each CPU: what was said for each of the other holds no longer."""
+
+    def setter(change: Change, value: int | None) -> None:
+        change.request(**{name: value, other: None, "memory_per_tres": None})
+        change.resized = True
+
+    return setter
+
+
+def _node_count(change: Change, value: int) -> None:
+    if not value:
+        raise SlurmError(Errno.INVALID_NODE_COUNT)
+    change.request(minimum_nodes=value)
+    change.resized = True
+
+
+_NO_GRES = frozenset({"cpu", "mem", "node", "license", "bb", "billing", "energy"})
+
+
+def _tres(name: str) -> Setter:
+    """``gres/gpu:2``, and for each task also ``cpu=2``; what is no TRES is refused. Whether there is such a GRES is seen with
+    the job's size. Raises SlurmError."""
+
+    def setter(change: Change, value: str | None) -> None:
+        for word in (value or "").split(","):
+            kind = re.split("[:=/]", word, maxsplit=1)[0]
+            if word and not word.startswith("gres/") and kind not in _NO_GRES:
+                raise SlurmError(Errno.INVALID_TRES)
+        needed = _NEEDED.get(name, ())
+        if value and needed and not any(getattr(change.job.request, each) for each in needed):
+            raise SlurmError(Errno.INVALID_GRES)
+        change.request(**{name: value})
+        change.resized = True
+
+    return setter
+
+
+_PER_GRES = ("tres_per_job", "tres_per_node", "tres_per_socket", "tres_per_task")
+_NEEDED = {"cpus_per_tres": _PER_GRES, "memory_per_tres": _PER_GRES, "tres_per_socket": ("sockets_per_node",)}
+"""What a job must ask for besides."""
+
+
+def _shared(change: Change, value: str | None) -> None:
+    """Who shares no longer has not asked for whole nodes."""
+    if value is not None or change.job.request.shared == "oversubscribe":
+        change.request(shared=value)
+        change.resized = True
+
+
+def _tres_per_node(change: Change, value: str | None) -> None:
+    """Of one GRES some with a type and some without make no sense. Raises SlurmError."""
+    words = [re.split("[:=]", word.removeprefix("gres/")) for word in (value or "").split(",") if word.startswith("gres/")]
+    typed = {word[0] for word in words if len(word) > 1 and not word[1].isdigit()}
+    if typed & {word[0] for word in words if len(word) == 1 or word[1].isdigit()}:
+        raise SlurmError(Errno.INVALID_GRES_TYPE)
+    _tres("tres_per_node")(change, value)
+
+
+def _tres_bind(change: Change, value: str | None) -> None:
+    if value and not value.startswith("gres/"):
+        raise SlurmError(Errno.INVALID_TRES)
+    change.request(tres_bind=value)
+
+
+def _tres_freq(change: Change, value: str | None) -> None:
+    if value and not value.startswith("gpu:"):
+        raise SlurmError(Errno.INVALID_TRES)
+    change.request(tres_freq=value)
+
+
+def _prefer(change: Change, value: str | None) -> None:
+    if value and unknown_features(change.turn.state, value):
+        raise SlurmError(Errno.INVALID_PREFER)
+    change.request(prefer=value)
+
+
+def _requeue(change: Change, value: int) -> None:
+    change.request(requeue=bool(value))
+
+
+def _clusters(change: Change, value: str) -> None:
+    """There is no federation whose clusters a job could be on."""
+    raise SlurmError(Errno.ERROR)
+
+
 def _specialised(change: Change, value: int) -> None:
     """No job may keep cores for the system where AllowSpecResourcesUsage does not allow it, and here there are none."""
     raise SlurmError(Errno.ACCESS_DENIED)
@@ -457,15 +572,17 @@ _ALWAYS = frozenset(Phase)
 _AFTERWARDS = frozenset({"admin_comment", "system_comment", "extra", "comment"})
 
 _SIZES = _words(
-    "tasks cpus_per_task minimum_nodes maximum_nodes nodes minimum_cpus maximum_cpus minimum_cpus_per_node tasks_per_node"
-    " tasks_per_socket tasks_per_core memory_per_node memory_per_cpu temporary_disk_per_node tres_per_job tres_per_node"
-    " tres_per_socket tres_per_task cpus_per_tres memory_per_tres sockets_per_node cores_per_socket threads_per_core"
-    " contiguous shared overcommit required_switches"
+    "maximum_nodes nodes minimum_cpus maximum_cpus tasks_per_socket tasks_per_core temporary_disk_per_node"
+    " sockets_per_node cores_per_socket threads_per_core contiguous overcommit required_switches"
 )
 _PLAIN = _words(
-    "wait_for_switch delay_boot wckey prefer cluster_constraint reboot"
-    " standard_input standard_output standard_error current_working_directory"
+    "wait_for_switch delay_boot wckey reboot standard_input standard_output standard_error current_working_directory"
 )
+
+_TRES = _words("tres_per_job tres_per_socket tres_per_task cpus_per_tres memory_per_tres")
+
+_COUNTS = frozenset(_words("minimum_cpus tasks minimum_nodes tasks_per_node minimum_cpus_per_node"))
+"""Sizes that are looked at even for a job that is held."""
 
 FIELDS: dict[str, Field] = {
     "name": Field(_name, _ALIVE),
@@ -486,7 +603,21 @@ FIELDS: dict[str, Field] = {
     "array_maximum_running": Field(_array_throttle, _ALIVE),
     "begin_time": Field(_begin_time, _WAITING),
     "deadline": Field(_deadline, _WAITING),
-    "requeue": Field(_request_field("requeue"), _ALIVE),
+    "requeue": Field(_requeue, _ALIVE),
+    "clusters": Field(_clusters, _ALIVE),
+    "prefer": Field(_prefer, _WAITING),
+    "shared": Field(_shared, _WAITING),
+    "tasks": Field(_positive("tasks"), _WAITING),
+    "cpus_per_task": Field(_positive("cpus_per_task", Errno.INVALID_CPU_COUNT), _WAITING),
+    "minimum_nodes": Field(_node_count, _WAITING),
+    "minimum_cpus_per_node": Field(_positive("minimum_cpus_per_node"), _WAITING),
+    "tasks_per_node": Field(_positive("tasks_per_node"), _WAITING),
+    "memory_per_node": Field(_memory("memory_per_node", "memory_per_cpu"), _WAITING),
+    "memory_per_cpu": Field(_memory("memory_per_cpu", "memory_per_node"), _WAITING),
+    "tres_per_node": Field(_tres_per_node, _WAITING),
+    "tres_bind": Field(_tres_bind, _WAITING),
+    "tres_freq": Field(_tres_freq, _WAITING),
+    **{name: Field(_tres(name), _WAITING) for name in _TRES},
     "mail_type": Field(_mail_type, _ALIVE),
     "mail_user": Field(_request_field("mail_user"), _ALIVE),
     "kill_on_node_fail": Field(_request_field("kill_on_node_fail"), _ALIVE),
@@ -500,6 +631,26 @@ FIELDS: dict[str, Field] = {
     **{name: Field(_request_field(name), _WAITING) for name in _PLAIN},
 }
 """JobRequest's names of fields (and ``array_maximum_running``) -> how they are changed."""
+
+
+def update_step(turn: Turn, event: UpdateStep) -> None:
+    """scontrol update StepId=…: what the records say; the step's manager enforces it."""
+    job = turn.state.jobs.get(event.job_id)
+    chosen = [step for step in job.steps if event.step_id in (None, step.step_id)] if job is not None else []
+    try:
+        if job is None:
+            raise SlurmError(Errno.INVALID_JOB_ID)
+        _check_owner(event.caller, job)
+        if event.step_id is not None and not chosen:
+            raise SlurmError(Errno.INVALID_JOB_ID)
+    except SlurmError as error:
+        turn.emit(Refused(error))
+        return
+    changed = {step.step_id: replace(step, time_limit=event.time_limit) for step in chosen}
+    turn.state.put(replace(job, steps=tuple(changed.get(step.step_id, step) for step in job.steps)))
+    for step in changed.values():
+        turn.keep(SaveStep(step, job.restarts))
+    turn.emit(Accepted((job.job_id,)))
 
 
 # --------------------------------------------------------------------------------------------- priority, restart

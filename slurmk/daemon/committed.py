@@ -11,6 +11,8 @@ from dataclasses import replace
 from slurmk.core.effects import (
     Effect,
     ForgetJob,
+    ForgetNode,
+    ForgetPartition,
     ForgetReservation,
     SaveCounter,
     SaveJob,
@@ -23,7 +25,18 @@ from slurmk.model.job import Job, Step
 from slurmk.model.node import Node, Partition
 from slurmk.model.reservation import Reservation
 
-SAVES = (SaveJob, SaveStep, ForgetJob, SaveNode, SavePartition, SaveReservation, ForgetReservation, SaveCounter)
+SAVES = (
+    SaveJob,
+    SaveStep,
+    ForgetJob,
+    SaveNode,
+    ForgetNode,
+    SavePartition,
+    ForgetPartition,
+    SaveReservation,
+    ForgetReservation,
+    SaveCounter,
+)
 """The effects that the store carries out."""
 
 
@@ -61,6 +74,10 @@ class Committed:
                     self.jobs.pop(job_id, None)
                 case SaveNode(node=node):
                     self.nodes[node.name] = node
+                case ForgetNode(name=name):
+                    self.nodes.pop(name, None)
+                case ForgetPartition(name=name):
+                    self.partitions.pop(name, None)
                 case SavePartition(partition=partition):
                     self.partitions[partition.name] = partition
                 case SaveReservation(reservation=reservation):

@@ -514,6 +514,27 @@ def _hardware(record: Record) -> Node:
     )
 
 
+def nodes_of_line(line: str) -> tuple[tuple[Node, ...], str]:
+    """The nodes of one NodeName line, and its State as it was said; no nodes where State is none of ``CREATABLE_STATES``.
+    Raises GrammarError."""
+    configuration = read_slurm_conf(lambda path: line if path == _LINE else None, _LINE)
+    state = next((record.text("State") for record in configuration.records if record.kind == "nodename"), "")
+    if state.upper() not in CREATABLE_STATES:
+        return (), state
+    nodes = tuple(_nodes(configuration, ()).values())
+    if not nodes:
+        raise GrammarError("NodeName: there is no node")
+    powered = NodeFlag.POWERED_DOWN if state.upper() == "CLOUD" else NodeFlag.NONE
+    return tuple(replace(node, flags=node.flags | powered) for node in nodes), state
+
+
+_LINE = "nodeline"
+"""What a line that is no file's is called."""
+
+CREATABLE_STATES = ("FUTURE", "CLOUD", "EXTERNAL")
+"""States in which nodes can be made while the controller runs."""
+
+
 def _node_state(record: Record) -> tuple[NodeState, NodeFlag]:
     setting = record.get("State")
     if setting is None:
@@ -526,16 +547,25 @@ def _node_state(record: Record) -> tuple[NodeState, NodeFlag]:
 
 def _configured_gres(record: Record) -> tuple[GresCapacity, ...]:
     setting = record.get("Gres")
-    if setting is None or setting.value.lower() in ("none", "(null)"):
+    try:
+        return gres_of(setting.value) if setting is not None else ()
+    except GrammarError as error:
+        assert setting is not None
+        raise setting.error(str(error)) from None
+
+
+def gres_of(text: str) -> tuple[GresCapacity, ...]:
+    """``gpu:a100:4,shard:8`` without devices. Raises GrammarError."""
+    if text.lower() in ("none", "(null)"):
         return ()
-    return tuple(_gres_item(setting, word) for word in setting.words)
+    return tuple(_gres_item(word) for word in text.split(",") if word)
 
 
-def _gres_item(setting: Setting, word: str) -> GresCapacity:
+def _gres_item(word: str) -> GresCapacity:
     parts = [part for part in word.split("(")[0].split(":") if part != "no_consume"]
     count = _count(parts.pop()) if len(parts) > 1 and parts[-1][:1].isdigit() else 1
     if count is None or not 1 <= len(parts) <= 2 or not all(parts):
-        raise setting.error(f"Gres: Invalid generic resource (gres) specification: {word}")
+        raise GrammarError(f"Gres: Invalid generic resource (gres) specification: {word}")
     return GresCapacity(parts[0], parts[1] if len(parts) == 2 else "", count)
 
 

@@ -78,6 +78,12 @@ class Node:
     cordon_wanted: bool | None = None
     refusal: str = ""
     reported_features: tuple[str, ...] | None = None  # as the cluster's labels say; features can be changed here
+    cpu_binding: str = ""  # none, cores, sockets, threads, ldoms: how srun binds tasks there that say nothing of it
+    instance_id: str = ""
+    instance_type: str = ""
+    topology: str = ""  # as an administrator put it: default:leaf2
+    certificate_token: bool = False  # whether one was set
+    resume_time: int = 0  # when it is resumed by itself, Unix seconds; 0: never
 
     @property
     def available(self) -> bool:
@@ -106,6 +112,7 @@ class Partition:
     priority_job_factor: int = 1
     oversubscribe: str = "NO"  # NO, YES:4, FORCE:4, EXCLUSIVE
     exclusive_user: bool = False
+    exclusive_topology: bool = False
     hidden: bool = False
     root_only: bool = False
     require_reservation: bool = False
@@ -132,3 +139,8 @@ class Partition:
     job_defaults: str = ""
     disable_root_jobs: bool = False
     select_type_parameters: str = ""
+    cpu_binding: str = ""  # none, cores, sockets, threads, ldoms
+    topology: str = ""
+    power_down_on_idle: bool = False
+    created: bool = False  # by an administrator: no configuration has it
+    deleted: bool = False  # the configuration's, taken away by an administrator; only ever saved

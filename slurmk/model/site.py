@@ -96,3 +96,15 @@ class Site:
     @property
     def default_partition(self) -> Partition | None:
         return next((partition for partition in self.partitions if partition.default), None)
+
+
+ALWAYS_TRACKED = ("cpu", "mem", "energy", "node", "billing", "fs/disk", "vmem", "pages")
+"""TRES that accounting counts whatever AccountingStorageTRES says."""
+
+
+def tracked_tres(site: Site) -> tuple[str, ...]:
+    """The TRES that accounting counts, in Slurm's order; with GPUs come their memory and use."""
+    names = [*ALWAYS_TRACKED, *site.parameters.get("AccountingStorageTRES", "").lower().split(",")]
+    if "gres/gpu" in names:
+        names += ["gres/gpumem", "gres/gpuutil"]
+    return tuple(dict.fromkeys(name for name in names if name and name != "(null)"))

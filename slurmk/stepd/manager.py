@@ -114,6 +114,9 @@ class Step:
         self.state = ""  # why it was ended from outside
         self.writer: Optional[asyncio.StreamWriter] = None
         self.timers: List[asyncio.TimerHandle] = []
+        self.time_limit: Optional[int] = request.get("time_limit")  # minutes
+        self.limits: List[asyncio.TimerHandle] = []  # what happens at its time limit, and before
+        self.running_since = 0.0  # on the loop's clock; 0: not yet
         self.attached: Set[asyncio.StreamWriter] = set()  # sattachs
         self.kept: Deque[bytes] = collections.deque()  # frames of output for sattachs that come later
         self._kept_size = 0
@@ -479,6 +482,7 @@ class StepManager:
         following = self.node.spawn(self._follow(step, reader))
         try:
             await self._while_there(step.go, following)
+            step.running_since = asyncio.get_running_loop().time()
             self._set_limit(step)
             plan = programs.tasks_of(self.job, step, opening, self.memory_of(step))
             for index, name in enumerate(step.nodes):
@@ -543,7 +547,7 @@ class StepManager:
             "input": request.get("input") or "",
             "output": request.get("output") or "",
             "error": request.get("error") or "",
-            "time_limit": request.get("time_limit"),
+            "time_limit": step.time_limit,
         }
         if state != "RUNNING":
             described.update(end_time=int(time.time()), exit_code=step.status, usage=usage.total(step.measured))
@@ -722,22 +726,33 @@ class StepManager:
             self._kill(step, signal.SIGTERM, kill_wait, "" if said else cause)
         self._freed.set()
 
+    def limit(self, number: Optional[int], minutes: int) -> None:
+        """Give a step, or all of them, another time limit, from their start on."""
+        for step in self.steps.values():
+            if number in (None, step.number):
+                step.time_limit = minutes
+                if step.running_since:
+                    self._set_limit(step)
+
     def _set_limit(self, step: Step) -> None:
-        minutes = step.request.get("time_limit")
+        minutes = step.time_limit
+        while step.limits:
+            step.limits.pop().cancel()
         if minutes is None or minutes >= 0xFFFFFFFE:
             return
         loop = asyncio.get_running_loop()
-        seconds = float(minutes) * 60
+        end = step.running_since + float(minutes) * 60
 
         def over() -> None:
             step.state = step.state or "TIMEOUT"
             self._kill(step, signal.SIGTERM, self.job["kill_wait"], texts.TIME_LIMIT)
 
-        step.timers.append(loop.call_later(seconds, over))
+        step.limits.append(loop.call_at(end, over))
         if step.request.get("signal"):
             delay = 60 if step.request.get("signal_delay") is None else int(step.request["signal_delay"])
             number = int(step.request["signal"])
-            step.timers.append(loop.call_later(max(0.0, seconds - delay), lambda: self._signal_step(step, number)))
+            step.limits.append(loop.call_at(end - delay, lambda: self._signal_step(step, number)))
+        step.timers += step.limits
 
 
 async def _hear_out(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -26,7 +26,13 @@ LONGEST_NOTICE = 4096
 
 def answer(node: Node, question: Mapping[str, Any]) -> Answer:
     """The answer to one question."""
-    asked = {"processes": _processes, "write": _write, "folder": _folder, "notify": _notify}.get(str(question.get("what")))
+    asked = {
+        "processes": _processes,
+        "write": _write,
+        "folder": _folder,
+        "notify": _notify,
+        "limit": _limit,
+    }.get(str(question.get("what")))
     if asked is None:
         return {"error": "this is not known here"}
     try:
@@ -83,6 +89,14 @@ def _notify(node: Node, question: Mapping[str, Any]) -> Answer:
         return {}
     if node.batch is not None:
         node.batch.tell({"kind": "say", "text": texts.stepd_error(text).decode("utf-8", "surrogateescape")})
+    return {}
+
+
+def _limit(node: Node, question: Mapping[str, Any]) -> Answer:
+    """Another time limit for a step, in minutes, or for all steps."""
+    number = question["step"]
+    if node.manager is not None:
+        node.manager.limit(None if number is None else int(number), int(question["minutes"]))
     return {}
 
 

@@ -354,7 +354,7 @@ def test_update_nodes(controller: FakeController) -> None:
     assert (said.err, said.code) == ("", 0)
     assert all(controller.machine.nodes[name].flags & NodeFlag.DRAIN for name in ("n1", "n2"))
     assert controller.machine.nodes["n1"].reason == "bad disk"
-    run_command(controller, "scontrol", "update", "node", "n[1-2]", "state=resume")
+    run_command(controller, "scontrol", "update", "node=n[1-2]", "state=resume")
     assert not controller.machine.nodes["n1"].flags & NodeFlag.DRAIN
 
 

@@ -70,7 +70,16 @@ WAITING = [
     ({"admin_comment": "x"}, Errno.ACCESS_DENIED),
     ({"array_maximum_running": 2}, Errno.NOT_SUPPORTED),
     ({"required_nodes": "n99"}, Errno.INVALID_NODE_NAME),
-    ({"cpus_per_task": 17}, Errno.REQUESTED_NODE_CONFIG_UNAVAILABLE),
+    ({"cpus_per_task": 17}, Errno.REQUESTED_PART_CONFIG_UNAVAILABLE),
+    ({"minimum_cpus": 1000}, Errno.REQUESTED_PART_CONFIG_UNAVAILABLE),
+    ({"minimum_nodes": 0}, Errno.INVALID_NODE_COUNT),
+    ({"cpus_per_task": 0}, Errno.INVALID_CPU_COUNT),
+    ({"prefer": "nope"}, Errno.INVALID_PREFER),
+    ({"tres_per_node": "gres/gpu:2,gres/gpu:a100:1"}, Errno.INVALID_GRES_TYPE),
+    ({"tres_per_node": "gres/nope:1"}, Errno.INVALID_GRES),
+    ({"tres_per_job": "gpu:1"}, Errno.INVALID_TRES),
+    ({"cpus_per_tres": "gres/gpu:1"}, Errno.INVALID_GRES),
+    ({"clusters": "other"}, Errno.ERROR),
     ({"credentials": "root"}, Errno.NOT_SUPPORTED),
 ]
 

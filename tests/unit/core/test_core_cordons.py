@@ -264,7 +264,7 @@ def test_default_memory_follows_the_nodes_unless_an_administrator_said_otherwise
 
 def test_nodes_that_an_administrator_gave_a_partition_stay() -> None:
     cluster = Cluster(selected("n1", "n2"))
-    cluster.tell(UpdatePartition(cluster.now, ROOT, "p", (("nodes", ("n1",)),)))
+    cluster.tell(UpdatePartition(cluster.now, ROOT, "p", (("nodes", (("", "n1"),)),)))
     cluster.tell(SiteChanged(cluster.now, selected("n1", "n2", "n3")))
     assert cluster.machine.partitions["p"].nodes == ("n1",)
 
