@@ -29,6 +29,7 @@ from slurmk.model.node import Partition
 from slurmk.model.reservation import ReservationFlag
 from slurmk.model.site import Site
 from slurmk.model.states import INFINITE, NO_VALUE, Reason
+from slurmk.planner.attention import bounds_of
 from slurmk.planner.snapshot import Demand
 
 DEFAULT_WCKEY = "*"
@@ -242,8 +243,10 @@ def _create(turn: Turn, draft: _Draft, job_id: int, het: tuple[int, int, tuple[i
 
 
 def set_alarms(turn: Turn, job: Job) -> None:
-    """Look at a pending job again when it may begin, and at its deadline."""
-    for time in (job.request.begin_time, job.request.deadline):
+    """Look at a pending job again when it may begin, at its deadline, and when it takes any number of switches."""
+    usual = bounds_of(turn.state.site.scheduler_parameters).switch_wait
+    patience = job.submit_time + (job.request.wait_for_switch or usual) if job.request.required_switches else None
+    for time in (job.request.begin_time, job.request.deadline, patience):
         if time is not None and time > turn.now:
             turn.wake_at(time, job.job_id)
 

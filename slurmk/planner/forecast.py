@@ -585,7 +585,8 @@ class Forecast:
         profile = self.profile
         first = profile.at(booking.start)
         ends = profile.times[first + 1 : profile.count] - booking.start
-        limits = sorted({int(end) for end in ends if booking.limit < end < limit})
+        latest = limit if row.deadline is None else min(limit, row.deadline - booking.start)
+        limits = sorted({latest, *(int(end) for end in ends if booking.limit < end < latest)})
         low, high = 0, len(limits)
         while low < high:
             middle = (low + high) // 2
@@ -609,6 +610,8 @@ class Forecast:
         if begin >= FOREVER:
             return None
         bound = begin
+        if need.demand.switches and self._patience(row, need) > begin:
+            profile.at(self._patience(row, need))
         charge = self.quotas.charge(row, need)
         if charge is not None and self.quotas.never(charge):
             return None
@@ -696,6 +699,8 @@ class Forecast:
         placement = self._place_on_busy(need, nodes, tasks, free) if onto_busy else None
         if placement is None:
             placement = self.placer.place(need, nodes, tasks, free)
+        if placement is not None and not self._switches_suffice(row, need, placement, start):
+            placement = self._below_few(row, need, (nodes, tasks, free), start)
         counted = self._licenses(need)
         if charge is not None and placement is not None:
             left = profile.licenses[charge.columns, first:last].min(axis=1)
@@ -743,11 +748,25 @@ class Forecast:
 
     def _switches_suffice(self, row: PendingRow, need: Requirement, placement: Placement, start: int) -> bool:
         wanted = need.demand.switches
-        if not wanted or not self.placer.topology.levels:
-            return True
-        if start >= row.submit_time + (need.demand.switch_wait or self.snapshot.bounds.switch_wait):
+        if not wanted or not self.placer.topology.levels or start >= self._patience(row, need):
             return True
         return len(np.unique(self.placer.topology.leaves(placement.nodes))) <= wanted
+
+    def _below_few(
+        self, row: PendingRow, need: Requirement, usable: tuple[IntArray, IntArray, Counts | None], start: int
+    ) -> Placement | None:
+        """A placement below as few leaf switches as are asked for; None when there is none."""
+        nodes, tasks, free = usable
+        for mask in self.placer.topology.narrower(nodes, tasks, need.demand.switches or 1):
+            if int(mask.sum()) >= need.needed_nodes:
+                found = self.placer.place(need, nodes[mask], tasks[mask], None if free is None else free[:, mask])
+                if found is not None and self._switches_suffice(row, need, found, start):
+                    return found
+        return None
+
+    def _patience(self, row: PendingRow, need: Requirement) -> int:
+        """From when on any number of leaf switches will do."""
+        return row.submit_time + (need.demand.switch_wait or self.snapshot.bounds.switch_wait)
 
     def book(self, booking: Booking) -> None:
         """Take what the booking holds off the profile."""

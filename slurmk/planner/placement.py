@@ -9,12 +9,13 @@ of several threads or ``--ntasks-per-node`` have beyond the tasks, get the tasks
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from slurmk.planner.blocks import Blocks
+from slurmk.planner.neighbours import fitting
 from slurmk.planner.profile import Counts
 from slurmk.planner.requirement import CPUS, MEMORY, PLENTY, Compiler, Requirement, total, usable_cpus
 from slurmk.planner.snapshot import BoolArray, IntArray, NodeTable, Snapshot
@@ -58,6 +59,19 @@ class Topology:
                     group[rows] = number
                     number += 1
             self.levels.append(group)
+
+    def narrower(self, nodes: IntArray, tasks: IntArray, count: int) -> Iterator[BoolArray]:
+        """Masks of the nodes below so many leaf switches: below each one, or below those with most nodes, or most tasks."""
+        leaves = self.levels[0][nodes]
+        inside = leaves >= 0
+        sizes = np.bincount(leaves[inside])
+        held = np.bincount(leaves[inside], weights=tasks[inside])
+        if count == 1:
+            for leaf in np.argsort(sizes, kind="stable"):
+                yield leaves == leaf
+            return
+        for amounts in (sizes, held):
+            yield np.isin(leaves, np.argsort(-amounts, kind="stable")[:count])
 
     def leaves(self, nodes: IntArray) -> IntArray:
         """The leaf of each node; a run of neighbours counts as one where there is no topology."""
@@ -108,9 +122,13 @@ class Placer:
         the job takes them whole). None when no choice satisfies the request."""
         if len(nodes) < need.minimum_nodes or not np.isin(need.required, nodes).all():
             return None
+        if any(int(mask[nodes].sum()) < count for mask, count in need.choice.groups):
+            return None
         if free is None and self.simple and need.simple:
             return self._idle_runs(need, nodes)
-        if self.blocks is not None and not (need.demand.contiguous or len(need.required) or need.choice.groups):
+        if need.demand.contiguous:
+            return self._neighbours(need, nodes, tasks, free)
+        if self.blocks is not None and not (len(need.required) or need.choice.groups):
             order = self._in_blocks(need, nodes, tasks, self.blocks)
             chosen = self._enough(need, order, tasks, free, nodes)
             return None if chosen is None else self._placed(need, nodes, tasks, free, chosen)
@@ -119,8 +137,8 @@ class Placer:
         if chosen is None and len(order) < len(nodes):
             order = self._order(need, nodes, tasks, anywhere=True)
             chosen = self._enough(need, order, tasks, free, nodes)
-        if chosen is None and need.maximum_nodes < len(nodes) and not need.demand.contiguous and not len(need.required):
-            order = np.argsort(-tasks, kind="stable")
+        if chosen is None and need.maximum_nodes < len(nodes):
+            order = self._fewest_first(need, nodes, tasks)
             chosen = self._enough(need, order, tasks, free, nodes)
         return None if chosen is None else self._placed(need, nodes, tasks, free, chosen)
 
@@ -180,9 +198,6 @@ class Placer:
 
     def _order(self, need: Requirement, nodes: IntArray, tasks: IntArray, *, anywhere: bool = False) -> IntArray:
         """Positions in ``nodes`` in the order to take them."""
-        demand = need.demand
-        if demand.contiguous:
-            return self._contiguous(need, nodes, tasks)
         if self._is_serial(need):
             return np.lexsort((-nodes, self._weights(need)[nodes]))
         first = self._first(need, nodes)
@@ -222,8 +237,28 @@ class Placer:
     def _lln(self, need: Requirement) -> bool:
         return self.least_loaded or need.partition.least_loaded
 
+    def _fewest_first(self, need: Requirement, nodes: IntArray, tasks: IntArray) -> IntArray:
+        """Named nodes and enough of each counted feature, as few as will do, those that hold most tasks; then the others."""
+        chosen: list[int] = np.flatnonzero(np.isin(nodes, need.required)).tolist() if len(need.required) else []
+        left = {index: count for index, (_, count) in enumerate(need.choice.groups)}
+        member = np.array([mask[nodes] for mask, _ in need.choice.groups]).reshape(len(left), len(nodes))
+        for position in chosen:
+            left = {index: count - int(member[index, position]) for index, count in left.items()}
+        free = np.ones(len(nodes), dtype=np.bool_)
+        free[chosen] = False
+        while wanting := [index for index, count in left.items() if count > 0]:
+            serves = np.where(free, member[wanting].sum(axis=0), 0)
+            if not serves.any():
+                break
+            best = int(np.lexsort((np.arange(len(nodes)), -tasks, -serves))[0])
+            chosen.append(best)
+            free[best] = False
+            left = {index: count - int(member[index, best]) for index, count in left.items()}
+        rest = np.flatnonzero(free)
+        return np.concatenate((np.array(chosen, dtype=np.int64), rest[np.argsort(-tasks[rest], kind="stable")]))
+
     def _first(self, need: Requirement, nodes: IntArray) -> IntArray:
-        """Nodes that were named, and enough of each counted feature."""
+        """Nodes that were named, and enough of each counted feature, as far as there are."""
         chosen: list[int] = np.flatnonzero(np.isin(nodes, need.required)).tolist() if len(need.required) else []
         for mask, count in need.choice.groups:
             inside = np.flatnonzero(mask[nodes]).tolist()
@@ -311,24 +346,22 @@ class Placer:
         chosen_count = int((ranks < len(counts)).sum())
         return rest[sort[:chosen_count]]
 
-    def _contiguous(self, need: Requirement, nodes: IntArray, tasks: IntArray) -> IntArray:
-        """A window of neighbours with all named nodes in it; empty when there is none."""
-        groups = runs(nodes)
-        sizes = np.bincount(groups)
-        for group in np.argsort(sizes, kind="stable"):
-            positions = np.flatnonzero(groups == group)
-            inside = np.isin(need.required, nodes[positions])
-            if len(positions) < need.minimum_nodes or not inside.all():
-                continue
-            begin = int(np.searchsorted(nodes[positions], need.required[0])) if len(need.required) else 0
-            while begin > 0 and (
-                len(positions) - begin < need.minimum_nodes or int(tasks[positions[begin:]].sum()) < need.tasks
-            ):
-                begin -= 1
-            window = positions[begin : begin + min(need.maximum_nodes, len(positions))]
-            if len(window) >= need.minimum_nodes and int(tasks[window].sum()) >= need.tasks:
-                return window
-        return np.zeros(0, dtype=np.int64)
+    def _neighbours(self, need: Requirement, nodes: IntArray, tasks: IntArray, free: Counts | None) -> Placement | None:
+        """Neighbours among which are all named nodes: as many as are aimed at, more where these hold too little, else fewer."""
+        aim, most, least = self._wanted(need, len(nodes)), min(need.maximum_nodes, len(nodes)), need.minimum_nodes
+        sizes = [*range(aim, most + 1), *range(min(aim, most + 1) - 1, least - 1, -1)]
+        if need.demand.node_counts:
+            sizes = [size for size in sizes if size in need.demand.node_counts]
+        held = self.capacity[:, nodes] if free is None else free
+        amounts = [(tasks, need.tasks), (held[CPUS].astype(np.int64), need.demand.minimum_cpus)]
+        amounts += [(self.compiler.job_gres_on(need, rows, held), amount) for rows, amount in need.job_gres]
+        amounts += [(mask[nodes].astype(np.int64), count) for mask, count in need.choice.groups]
+        chosen = fitting(nodes, sizes, amounts, [np.isin(nodes, need.required)] if len(need.required) else [])
+        return None if chosen is None else self._placed(need, nodes, tasks, free, chosen)
+
+    def _reaching(self, need: Requirement, nodes: IntArray) -> int:
+        """How many of these nodes it takes, one after another, until there are enough of each counted feature."""
+        return max(int(np.cumsum(mask[nodes]).searchsorted(count)) + 1 for mask, count in need.choice.groups)
 
     def _enough(
         self, need: Requirement, order: IntArray, tasks: IntArray, free: Counts | None, nodes: IntArray
@@ -340,6 +373,8 @@ class Placer:
         wanted = max(min(self._wanted(need, len(nodes)), len(order)), least)
         most = min(len(order), need.maximum_nodes)
         fewest = max(least, int(np.cumsum(tasks[order]).searchsorted(need.tasks)) + 1)
+        if need.choice.groups:
+            fewest = max(fewest, self._reaching(need, nodes[order]))
         if fewest > most:
             return None
         if need.demand.minimum_cpus or need.job_gres:
