@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from itertools import filterfalse
 from types import MappingProxyType
 from typing import Any
 
@@ -82,7 +81,7 @@ from slurmk.model.quotas import Quota
 from slurmk.model.reservation import Reservation
 from slurmk.model.site import Site
 from slurmk.model.states import JobFlag, JobState, NodeFlag, Reason
-from slurmk.planner.build import SnapshotCache, Waiting, build_snapshot, pending_row
+from slurmk.planner.build import SnapshotCache, Waiting, build_snapshot, pending_row, with_told
 from slurmk.planner.snapshot import Outlook, PendingRow, Snapshot
 from slurmk.planner.why import Question
 
@@ -102,6 +101,7 @@ class Machine:
     def __init__(self, site: Site, *, users: Directory | None = None) -> None:
         self._state = State(site)
         self._cache = SnapshotCache()
+        self._changed: dict[int, None] = {}  # records that may differ from those of the last snapshot to plan with
         self.users = users or Directory()
         self._ageing: list[int] = []
         self._aged_at = 0
@@ -252,10 +252,19 @@ class Machine:
         state = self._state
         state.snapshot_id += 1
         state.changes_at_snapshot = state.changes
-        return self._as_it_is(time)
+        made = self._as_it_is(time)
+        changed, self._changed = self._changed, {}
+        anew, self._cache.anew = self._cache.anew, False
+        if anew:
+            return made
+        rows = {job_id: self._cache.pending.get(job_id) for job_id in changed}
+        if made.by_promises:
+            rows = {job_id: row and with_told(row, state.outlooks.get(job_id)) for job_id, row in rows.items()}
+        return replace(made, changed=rows)
 
     def _as_it_is(self, time: float) -> Snapshot:
         state = self._state
+        changed, gone = self._restated()
         return build_snapshot(
             snapshot_id=state.snapshot_id,
             time=time,
@@ -263,7 +272,8 @@ class Machine:
             nodes=state.nodes,
             partitions=state.partitions,
             running=[state.jobs[job_id] for job_id in state.holding],
-            pending=self._all_waiting(),
+            pending=changed,
+            gone=gone,
             reservations=tuple(state.reservations.values()),
             overrun=reservation_use.overrun(state),
             preemption=preemption.rules(state, self.users),
@@ -294,14 +304,18 @@ class Machine:
         row = next(row for row in snapshot.pending if row.job_id == job_id)
         return Question(snapshot, row, smaller.tries(state, self.users, job, row), state.outlooks.get(job_id))
 
-    def _all_waiting(self) -> Iterable[Waiting]:
-        """Every pending job as the snapshot takes it; those that are new or have changed are made."""
+    def _restated(self) -> tuple[list[Waiting], list[int]]:
+        """The pending jobs that are new or changed since the last snapshot, as it takes them, and those that wait no more."""
         state = self._state
-        for job_id in list(filterfalse(state.waiting.__contains__, state.pending)):
-            self._waiting(job_id)
-        if len(state.waiting) == len(state.pending):
-            return state.waiting.values()
-        return [state.waiting[job_id] for job_id in state.pending]
+        restated, state.restated = state.restated, {}
+        self._changed.update(restated)
+        changed, gone = [], []
+        for job_id in restated:
+            if job_id in state.pending:
+                changed.append(self._waiting(job_id))
+            elif state.waiting.pop(job_id, None) is not None:
+                gone.append(job_id)
+        return changed, gone
 
     def _waiting(self, job_id: int) -> Waiting:
         state = self._state

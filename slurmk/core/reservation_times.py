@@ -45,7 +45,7 @@ def forget(turn: Turn, reservation: Reservation) -> None:
 def _changed_ones(turn: Turn) -> None:
     state = turn.state
     state.changes += 1
-    state.waiting.clear()
+    state.restate_all()
     mark(state, turn.now)
     _watch(turn)
     turn.wake_planner()

@@ -108,6 +108,7 @@ class State:
         self.alarms: list[tuple[int, int]] = []  # (time, job id)
         self.finished: list[tuple[int, int]] = []  # (end time, job id) of jobs to forget
         self.waiting: dict[int, Waiting] = {}  # pending jobs in the form that the planner's snapshot takes
+        self.restated: dict[int, None] = {}  # jobs of which that is to be made anew, or that wait no more
         self.last_sluid = 0
         self.lowest_priority = FIRST_PRIORITY + 1
         self.features: frozenset[str] = frozenset()
@@ -148,7 +149,7 @@ class State:
         self.gres_kinds = frozenset(kinds.union(self.site.gres_types))
         self.verdicts.clear()
         self.partition_tres.clear()
-        self.waiting.clear()
+        self.restate_all()
 
     # ---------------------------------------------------------------- jobs
 
@@ -157,7 +158,7 @@ class State:
         old = self.jobs.get(job.job_id)
         self.jobs[job.job_id] = job
         self.job_count += _weight(job) - (_weight(old) if old else 0)
-        self.waiting.pop(job.job_id, None)
+        self.restate(job.job_id)
         self.changes += 1
         if old is None:
             self._add(job)
@@ -172,13 +173,21 @@ class State:
         self.jobs[job.job_id] = changed
         return changed
 
+    def restate(self, job_id: int) -> None:
+        """Something changed of the job that a plan may depend on."""
+        self.restated[job_id] = None
+
+    def restate_all(self) -> None:
+        """Something changed that the form of every waiting job may depend on."""
+        self.restated.update(dict.fromkeys(self.waiting))
+
     def remove(self, job_id: int) -> None:
         """Forget the job wholly."""
         job = self.jobs.pop(job_id)
         self.job_count -= _weight(job)
         self._hold(job, -1)
         self.pending.pop(job_id, None)
-        self.waiting.pop(job_id, None)
+        self.restate(job_id)
         self.outlooks.pop(job_id, None)
         self.released.pop(job_id, None)
         self.wait_for(job_id, frozenset())
@@ -236,7 +245,7 @@ class State:
         _discard(self.by_name, (job.credentials.user_id, job.name), job.job_id)
 
     def _count_running(self, array_job_id: int, difference: int) -> None:
-        self.waiting.pop(array_job_id, None)
+        self.restate(array_job_id)
         count = self.array_running.get(array_job_id, 0) + difference
         if count > 0:
             self.array_running[array_job_id] = count

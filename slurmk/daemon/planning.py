@@ -1,24 +1,23 @@
-"""When plans are made, and where: in threads, of a snapshot taken on the event loop.
+"""When plans are made, and by whom, of snapshots taken on the event loop.
 
 While the queue is short every wake leads to a full plan, made in milliseconds. When full plans take longer, a wake is
 first answered by a reaction (``planner.plan_starts``): what may start now by the last full plan's promises. The next full
 plan follows, with a pause between two that leaves the processor to the rest; wakes that come meanwhile share it.
+
+A queue that is long has a process for itself (``planners``), which stays. Until it is up, and after it died, reactions and,
+if need be, plans are made in this one.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
-from itertools import islice
 from typing import TypeVar
 
-from slurmk.planner.forecast import Abandoned, Forecast
-from slurmk.planner.plan import forecast, plan_starts
+from slurmk.daemon.planners import OwnProcess, OwnThreads, Planner, PlannerFailed, PlannerGone
+from slurmk.planner.forecast import COMPILED_FROM, Abandoned
 from slurmk.planner.snapshot import Plan, Snapshot
 
 log = logging.getLogger(__name__)
@@ -34,12 +33,14 @@ REST = 1.0
 
 LONGEST_REST = 2.0
 
-TAKEN_TOGETHER = 1000
-"""Jobs that are told what a plan says of them before anything else is served: some 2 ms."""
-
 REGULAR = 30.0
 """A plan is made at least this often (seconds), since what was promised moves when jobs end late."""
 
+LONG = COMPILED_FROM
+"""Waiting records from which on plans are made in a process of its own."""
+
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
+"""Seconds before a process that died is started again."""
 
 Answer = TypeVar("Answer")
 
@@ -59,14 +60,15 @@ class Planning:
         self._take = take
         self._woken = asyncio.Event()
         self._full_wanted = asyncio.Event()
-        self._full = ThreadPoolExecutor(1, "planner")
-        self._quick = ThreadPoolExecutor(1, "reaction")
-        self._asked = ThreadPoolExecutor(1, "question")
-        self._forecast: Forecast | None = None
+        self._threads = OwnThreads()
+        self._process: OwnProcess | None = None
+        self._reactor: Planner = self._threads  # who made the plan that was taken over last
+        self._pause = FIRST_PAUSE
+        self._not_before = 0.0  # when a process may be started again
         self._took = 0.0
+        self._busy = False  # a full plan is being made
         self._reacting = asyncio.Lock()
         self._tasks: list[asyncio.Task[None]] = []
-        self._stopped = threading.Event()
         self.timed: Timed = _nobody
 
     def start(self) -> None:
@@ -75,26 +77,27 @@ class Planning:
 
     async def stop(self) -> None:
         """Stop planning; the plan in progress is abandoned."""
-        self._stopped.set()
         for task in self._tasks:
             task.cancel()
+        await self._threads.close()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        for thread in (self._full, self._quick, self._asked):
-            thread.shutdown(wait=False, cancel_futures=True)
+        if self._process is not None:
+            await self._process.close()
 
     def wake(self) -> None:
         """Something changed that a plan depends on."""
         self._woken.set()
 
     async def ask(self, question: Callable[..., Answer], *values: object, within: float | None = None) -> Answer:
-        """What a question about the plan gives, in a thread of its own, one after another. Its last argument tells whether the
-        answer is wanted still: not when planning has stopped, nor after ``within`` seconds of work."""
-
-        def work() -> Answer:
-            until = None if within is None else time.monotonic() + within
-            return question(*values, lambda: self._wanted() and (until is None or time.monotonic() < until))
-
-        return await asyncio.get_running_loop().run_in_executor(self._asked, work)
+        """What a question about the plan gives, where ``values`` may hold the snapshot as it is now. Its last argument tells
+        whether the answer is wanted still: not when planning has stopped, nor after ``within`` seconds of work."""
+        process = self._process
+        if process is not None and self._followed() is not None:
+            try:
+                return await process.ask(question, values, within)
+            except PlannerGone:
+                self._bury(process)
+        return await self._threads.ask(question, values, within)
 
     async def _serve(self) -> None:
         while True:
@@ -107,7 +110,7 @@ class Planning:
             await asyncio.sleep(GATHER)
             self._woken.clear()
             self._full_wanted.set()
-            if self._took > SHORT:
+            if self._took > SHORT or self._busy:
                 began = time.monotonic()
                 await self._guarded(self._react)
                 await asyncio.sleep(min(2 * REST * (time.monotonic() - began), LONGEST_REST))
@@ -125,57 +128,103 @@ class Planning:
             await work()
         except Abandoned:
             return
+        except PlannerGone:
+            if self._process is not None:
+                self._bury(self._process)
+            self._full_wanted.set()
+        except PlannerFailed as failure:
+            log.error("no plan could be made: %s", failure)
+            await self._begin_anew()
         except Exception:
             log.exception("no plan could be made")
-            self._forecast = None
-            await asyncio.sleep(1.0)
+            await self._begin_anew()
+
+    async def _begin_anew(self) -> None:
+        """What was kept may be in disorder."""
+        self._threads.forget()
+        self._reactor = self._threads
+        await asyncio.sleep(1.0)
+
+    def _followed(self) -> Snapshot | None:
+        """A snapshot that all planners know."""
+        snapshot = self._snapshot()
+        if snapshot is not None:
+            self._threads.follow(snapshot)
+            if self._process is not None:
+                self._process.follow(snapshot)
+        return snapshot
+
+    # ---------------------------------------------------------------- full plans
 
     async def _plan(self) -> None:
-        began = time.monotonic()
-        snapshot = self._snapshot()
+        self._busy = True
+        try:
+            await self._plan_in_full()
+        finally:
+            self._busy = False
+
+    async def _plan_in_full(self) -> None:
+        snapshot = self._followed()
         if snapshot is None:
             return
-        made, plan = await asyncio.get_running_loop().run_in_executor(self._full, self._full_plan, snapshot)
+        if len(snapshot.pending) >= LONG and self._process is None and time.monotonic() >= self._not_before:
+            await self._begin_process()
+            snapshot = self._followed()
+            if snapshot is None:
+                return
+        planner: Planner = self._process or self._threads
+        began = time.monotonic()
+        plan = await planner.full()
         self._took = time.monotonic() - began
         self.timed(self._took, len(snapshot.pending), True)
         async with self._reacting:
-            self._forecast = made
+            planner.adopt()
+            if planner is not self._threads:
+                self._threads.forget()
+                self._pause = FIRST_PAUSE
+            self._reactor = planner
             await self._take_over(plan)
         if self._full_wanted.is_set():
             await self._react()  # to what changed while the plan was made
 
-    def _full_plan(self, snapshot: Snapshot) -> tuple[Forecast, Plan]:
-        made = forecast(snapshot, self._wanted)
-        return made, made.plan()
+    async def _begin_process(self) -> None:
+        try:
+            self._process = await OwnProcess.begin()
+        except PlannerGone as error:
+            log.error("the planner's process: %s; plans are made in the controller for now", error)
+            self._put_off()
+        else:
+            log.info("the queue is long: plans are made in process %d from now on", self._process.process_id)
 
-    def _wanted(self) -> bool:
-        return not self._stopped.is_set()
+    def _bury(self, process: OwnProcess) -> None:
+        """The process ended by itself, or was killed."""
+        if self._process is not process:
+            return
+        log.error("the planner's process %d ended; plans are made anew", process.process_id)
+        self._process, self._reactor = None, self._threads
+        self._put_off()
+        self._burial = asyncio.get_running_loop().create_task(process.close())
+
+    def _put_off(self) -> None:
+        self._not_before = time.monotonic() + self._pause
+        self._pause = min(2 * self._pause, LONGEST_PAUSE)
+
+    # ---------------------------------------------------------------- reactions
 
     async def _react(self) -> None:
         async with self._reacting:
-            if self._forecast is None:
+            if not self._reactor.can_react:
                 return
-            snapshot = self._snapshot()
+            snapshot = self._followed()
             if snapshot is None:
                 return
-            loop = asyncio.get_running_loop()
             began = time.monotonic()
-            plan = await loop.run_in_executor(self._quick, plan_starts, snapshot, self._forecast)
+            plan = await self._reactor.react()
             self.timed(time.monotonic() - began, len(snapshot.pending), False)
-            if plan is None:
-                self._forecast = None
-            else:
+            if plan is not None:
                 await self._take_over(plan)
 
-    async def _take_over(self, plan: Plan) -> None:
-        for part in parts(plan):
+    async def _take_over(self, plan: Iterator[Plan]) -> None:
+        for part in plan:
             self._take(part)
             await asyncio.sleep(0)
-
-
-def parts(plan: Plan) -> Iterator[Plan]:
-    """The plan's starts with some of what it tells, then the rest, each soon taken over: others are served in between."""
-    outlooks = iter(plan.outlooks.items())
-    yield replace(plan, outlooks=dict(islice(outlooks, TAKEN_TOGETHER)))
-    while part := dict(islice(outlooks, TAKEN_TOGETHER)):
-        yield replace(plan, starts=(), outlooks=part)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from operator import is_
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +50,9 @@ stay off nodes with GRES while others are free."""
 YEAR = 365 * 86400
 """Seconds that stand for "no time limit"."""
 
+FEW_DEMANDS = 1000
+"""Demands that are kept though no job has them any more, beside as many as wait."""
+
 LATE = 5
 """A job that should be over, or is completing, is taken to hold its nodes this many seconds more."""
 
@@ -85,9 +88,9 @@ class SnapshotCache:
     table: NodeTable | None = None
     partition_values: list[Partition] = field(default_factory=list)
     partition_rows: tuple[PartitionRow, ...] = ()
-    rows: dict[int, tuple[Job, PendingRow]] = field(default_factory=dict)
-    waitings: list[Waiting] = field(default_factory=list)  # of the last snapshot: what the keys of waiting_rows mean
-    waiting_rows: dict[int, PendingRow] = field(default_factory=dict)  # by the identity of the value it was made from
+    waiting: dict[int, Waiting] = field(default_factory=dict)  # all that waited at the last snapshot
+    pending: dict[int, PendingRow] = field(default_factory=dict)  # the row of each
+    anew: bool = True  # all rows of waiting jobs were made anew; to be unset by who heeds it
     demands: dict[Demand, Demand] = field(default_factory=dict)
     running: dict[int, tuple[Job, RunningRow]] = field(default_factory=dict)
 
@@ -101,6 +104,7 @@ def build_snapshot(
     partitions: Mapping[str, Partition],
     running: Iterable[Job],
     pending: Iterable[Waiting],
+    gone: Iterable[int] | None = None,
     reservations: tuple[Reservation, ...] = (),
     overrun: int = 0,
     preemption: Preemption | None = None,
@@ -112,8 +116,10 @@ def build_snapshot(
     """The snapshot that a plan is made of. ``time`` is Unix seconds, rounded down.
 
     ``nodes`` are all configured nodes in the order of configuration. ``running`` are the jobs that hold an allocation:
-    running, suspended, or with the flag COMPLETING. ``pending`` may have any order. ``outlooks`` are what jobs were told by
-    the last plan; they and ``longest_wait`` matter only where the site goes by promises.
+    running, suspended, or with the flag COMPLETING. ``pending`` may have any order. Who knows what has changed since the last
+    snapshot with this cache gives ``gone``, the jobs that wait no more, and in ``pending`` only those that are new or have
+    changed: a long queue is not gone through then. ``outlooks`` are what jobs were told by the last plan; they and
+    ``longest_wait`` matter only where the site goes by promises.
     """
     cache = cache if cache is not None else SnapshotCache()
     _refresh(cache, site, nodes, partitions)
@@ -126,7 +132,7 @@ def build_snapshot(
         time=now,
         nodes=cache.table,
         partitions=cache.partition_rows,
-        pending=_pending_rows(pending, partitions, site, cache, (outlooks or {}) if by_promises else {}),
+        pending=_pending_rows(pending, gone, partitions, site, cache, (outlooks or {}) if by_promises else {}),
         running=_running_rows(running, now, site, cache, reservations, overrun),
         reservations=reservations,
         overrun=overrun,
@@ -167,8 +173,7 @@ def _refresh(cache: SnapshotCache, site: Site, nodes: Mapping[str, Node], partit
         cache.partition_rows = tuple(partition_row(each, cache.table, site) for each in partition_values)
         cache.partition_values = partition_values
     if new_partitions or cache.site is not site:
-        cache.rows, cache.demands, cache.site = {}, {}, site
-        cache.waitings, cache.waiting_rows = [], {}
+        cache.demands, cache.pending, cache.site, cache.anew = {}, {}, site, True
 
 
 # ------------------------------------------------------------------------------------------------------- nodes
@@ -402,32 +407,41 @@ def running_row(job: Job, now: int, site: Site, latest: int | None = None) -> Ru
 
 def _pending_rows(
     pending: Iterable[Waiting],
+    gone: Iterable[int] | None,
     partitions: Mapping[str, Partition],
     site: Site,
     cache: SnapshotCache,
     outlooks: Mapping[int, Outlook],
 ) -> tuple[PendingRow, ...]:
-    """One for each that waits. Nearly all are the same values as at the last snapshot, whose rows are found without a look at
-    each: a long queue is gone through before every answer to a submission."""
-    waitings = list(pending)
-    keys = list(map(id, waitings))
-    rows = list(map(cache.waiting_rows.get, keys))
-    if None in rows:
-        for position in [position for position, row in enumerate(rows) if row is None]:
-            rows[position] = _row_of(waitings[position], partitions, site, cache)
-    complete = cast("list[PendingRow]", rows)
+    """One for each that waits. That of a value that is the same as before is the same row."""
+    before, rows = cache.waiting, cache.pending
+    for job_id in gone or ():
+        before.pop(job_id, None)
+        rows.pop(job_id, None)
+    if gone is None:
+        cache.waiting, cache.pending = {}, {}
+    elif before and not rows:  # none is good any more
+        pending = {**before, **{each.job.job_id: each for each in pending}}.values()
+    for waiting in pending:
+        job_id = waiting.job.job_id
+        row = rows.get(job_id)
+        if row is None or before.get(job_id) is not waiting:
+            row = _row_of(
+                waiting, row if row is not None and before[job_id].job is waiting.job else None, partitions, site, cache
+            )
+        cache.waiting[job_id], cache.pending[job_id] = waiting, row
+    if len(cache.demands) > 2 * len(cache.pending) + FEW_DEMANDS:
+        cache.demands = {row.demand: row.demand for row in cache.pending.values()}
     if outlooks:
-        complete = [_with_told(row, outlooks.get(row.job_id)) for row in complete]
-    cache.waitings, cache.waiting_rows = waitings, dict(zip(keys, complete, strict=True))
-    if len(cache.rows) > 2 * len(waitings) + 1000:
-        cache.rows = {row.job_id: cache.rows[row.job_id] for row in complete}
-    return tuple(complete)
+        return tuple(with_told(row, outlooks.get(row.job_id)) for row in cache.pending.values())
+    return tuple(cache.pending.values())
 
 
-def _row_of(waiting: Waiting, partitions: Mapping[str, Partition], site: Site, cache: SnapshotCache) -> PendingRow:
-    job = waiting.job
-    known = cache.rows.get(job.job_id)
-    row = known[1] if known is not None and known[0] is job else pending_row(job, partitions, site, cache)
+def _row_of(
+    waiting: Waiting, known: PendingRow | None, partitions: Mapping[str, Partition], site: Site, cache: SnapshotCache
+) -> PendingRow:
+    """The row of a waiting job; ``known`` is one of the same job that may say otherwise how it waits."""
+    row = known if known is not None else pending_row(waiting.job, partitions, site, cache)
     startable = row.count if waiting.startable is None else min(row.count, waiting.startable)
     known_of = (row.startable, row.held_reason, row.component_of, row.reservations, row.reservation_optional)
     now_of = (
@@ -437,20 +451,20 @@ def _row_of(waiting: Waiting, partitions: Mapping[str, Partition], site: Site, c
         waiting.reservations,
         waiting.reservation_optional,
     )
-    if known_of != now_of:
-        row = replace(
-            row,
-            startable=startable,
-            held_reason=waiting.held_reason,
-            component_of=waiting.component_of,
-            reservations=waiting.reservations,
-            reservation_optional=waiting.reservation_optional,
-        )
-    cache.rows[job.job_id] = job, row
-    return row
+    if known_of == now_of:
+        return row
+    return replace(
+        row,
+        startable=startable,
+        held_reason=waiting.held_reason,
+        component_of=waiting.component_of,
+        reservations=waiting.reservations,
+        reservation_optional=waiting.reservation_optional,
+    )
 
 
-def _with_told(row: PendingRow, told: Outlook | None) -> PendingRow:
+def with_told(row: PendingRow, told: Outlook | None) -> PendingRow:
+    """The row of a job that was told this by the last plan."""
     if told is None:
         return row
     if (row.planned, row.promised, row.planned_nodes) == (told.start_time, told.promised, told.nodes):

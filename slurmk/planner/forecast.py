@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from itertools import chain
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -38,6 +39,10 @@ from slurmk.planner.snapshot import (
     Snapshot,
     Start,
 )
+from slurmk.planner.told import Told
+
+if TYPE_CHECKING:
+    from slurmk.planner.offers import Offers
 
 COMPILED_FROM = 500
 """Pending records from which on the compiled profile is used."""
@@ -104,7 +109,7 @@ class Forecast:
         self.busy = np.zeros(len(self.available), dtype=np.bool_)
         self.starts: list[Start] = []
         self.preempted: list[Preempt] = []
-        self.outlooks: dict[int, Outlook] = {}
+        self.outlooks = Told()
         self.held: dict[int, Held] = {}
         self.rows: dict[int, PendingRow] = {}
         self.promised: dict[int, list[Booking]] = {}
@@ -112,6 +117,7 @@ class Forecast:
         self._het_jobs: tuple[Snapshot | None, dict[int, list[PendingRow]]] = (None, {})
         self._names = np.array(snapshot.nodes.names, dtype=object)
         self._undisturbed: tuple[Compiler, Placer] | None = None
+        self.offers: Offers | None = None
         self.promises: dict[int, int] = {}  # the latest starts of records, where the snapshot goes by promises
         for row in sorted(snapshot.running, key=lambda row: not row.allocation.whole_nodes):
             self.hold(row)

@@ -20,6 +20,11 @@ class NodeNames(Sequence[str]):
         self._names = names
         self._rows = rows
 
+    @property
+    def rows(self) -> IntArray:
+        """The nodes' rows in the table."""
+        return self._rows
+
     def __len__(self) -> int:
         return len(self._rows)
 
@@ -45,6 +50,10 @@ class NodeNames(Sequence[str]):
 
     def __hash__(self) -> int:
         return hash(tuple(self))
+
+    def __reduce__(self) -> tuple[type[tuple[str, ...]], tuple[list[str]]]:
+        """Elsewhere it is a tuple: ``names`` are too many to go along."""
+        return tuple, (list(self),)
 
     def __repr__(self) -> str:
         return repr(tuple(self))

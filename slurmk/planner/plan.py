@@ -15,7 +15,7 @@ from dataclasses import replace
 from slurmk.planner.forecast import Forecast, always
 from slurmk.planner.promises import forecast_by_promises
 from slurmk.planner.queue import in_order, in_order_of_arrival
-from slurmk.planner.reaction import react
+from slurmk.planner.reaction import Changed, react
 from slurmk.planner.snapshot import Outlook, PendingRow, Plan, Snapshot
 
 
@@ -47,12 +47,12 @@ def goes_by_promises(snapshot: Snapshot) -> bool:
     return snapshot.by_promises and snapshot.preemption is None and in_order_of_arrival(_looked_at(snapshot))
 
 
-def plan_starts(snapshot: Snapshot, previous: Forecast) -> Plan | None:
+def plan_starts(snapshot: Snapshot, previous: Forecast, changed: Changed | None = None) -> Plan | None:
     """What may start now after a submission or a completion, in milliseconds: see ``reaction.react``.
 
     ``snapshot`` must know the earlier plan's starts as running. None when only a full plan can answer.
     """
-    return react(previous, snapshot)
+    return react(previous, snapshot, changed)
 
 
 def will_run(snapshot: Snapshot, row: PendingRow, wanted: Callable[[], bool] = always) -> Outlook:

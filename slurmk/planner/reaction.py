@@ -8,25 +8,33 @@ priority in their place and moves promises forward.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from slurmk.model.job import Allocation
 from slurmk.planner.changed_nodes import changed_nodes
 from slurmk.planner.forecast import Forecast
+from slurmk.planner.offers import Offers, offers_of
 from slurmk.planner.queue import in_order
 from slurmk.planner.snapshot import PendingRow, Plan, RunningRow, Snapshot
 
-OFFERS = 64
+Changed = Mapping[int, PendingRow | None]
+"""Records by their job ids; None: it waits no more."""
+
+OFFERS = 32
 """Waiting jobs that freed capacity is offered to in one reaction: 0.1 to 0.3 ms each. Het jobs wait for the next full plan."""
 
 NEWCOMERS = 64
 """New and changed records that one reaction books, in order; when thousands come at once, the next full plan books the rest."""
 
 
-def react(forecast: Forecast, snapshot: Snapshot) -> Plan | None:
+def react(forecast: Forecast, snapshot: Snapshot, changed: Changed | None = None) -> Plan | None:
     """Bring the forecast up to date with a newer snapshot, in which earlier starts are running; what starts now.
 
-    The plan's ``outlooks`` are complete but for newcomers beyond NEWCOMERS. Nothing more is placed on nodes that changed. None
-    when there are other nodes, or partitions or reservations changed, so that only a full plan helps. The forecast is changed;
-    do not use it afterwards if None was returned.
+    ``changed`` are the records that may not be those of the forecast's snapshot any more (None: any), so that a long queue is
+    not gone through. The plan's ``outlooks`` are of those, and of others that are told something new. Of new records only
+    NEWCOMERS are booked at a time, the others by later reactions. Nothing more is placed on nodes that changed. None when
+    there are other nodes, or partitions or reservations changed, so that only a full plan helps. The forecast is changed; do
+    not use it afterwards if None was returned.
     """
     before = forecast.snapshot
     same = (
@@ -40,16 +48,32 @@ def react(forecast: Forecast, snapshot: Snapshot) -> Plan | None:
         return None
     forecast.snapshot, forecast.now = snapshot, snapshot.time
     forecast.profile.at(snapshot.time)
-    forecast.starts, forecast.preempted = [], []
+    forecast.starts, forecast.preempted, forecast.outlooks.lately = [], [], {}
+    if changed is None:
+        changed = _all_changed(forecast, snapshot)
     freed = forecast.change_quotas(more)
     freed |= _running(forecast, snapshot)
-    freed |= _gone(forecast, snapshot)
-    new = _pending(forecast, snapshot)
+    freed |= _gone(forecast, changed)
+    offers = offers_of(forecast)
+    for job_id, row in changed.items():
+        offers.change(job_id, row)
+    new = in_order(snapshot, [*offers.unbooked.values(), *_pending(forecast, changed)])
     if freed:
-        _offer(forecast, snapshot)
-    for row in in_order(snapshot, new)[:NEWCOMERS]:
+        _offer(forecast, offers)
+    for row in new[:NEWCOMERS]:
         forecast.decide(row)
-    return forecast.plan()
+    offers.unbooked = {row.job_id: row for row in new[NEWCOMERS:]}
+    told = forecast.outlooks
+    news = {job_id: told[job_id] for job_id in {**told.lately, **changed} if job_id in told}
+    return Plan(snapshot.snapshot_id, snapshot.time, tuple(forecast.starts), news)
+
+
+def _all_changed(forecast: Forecast, snapshot: Snapshot) -> Changed:
+    """What differs of the queue between the forecast and a snapshot."""
+    waiting = {row.job_id: row for row in snapshot.pending}
+    gone = dict.fromkeys(job_id for job_id in forecast.rows if job_id not in waiting)
+    known = forecast.rows
+    return gone | {job_id: row for job_id, row in waiting.items() if known.get(job_id) is not row}
 
 
 def _nodes(forecast: Forecast, snapshot: Snapshot) -> bool:
@@ -115,13 +139,13 @@ def _asks(row: PendingRow) -> tuple[object, ...]:
     )
 
 
-def _pending(forecast: Forecast, snapshot: Snapshot) -> list[PendingRow]:
+def _pending(forecast: Forecast, changed: Changed) -> list[PendingRow]:
     """Forget promises to records that ask for something else now; those and the new ones are to be booked again."""
     new = []
-    for row in snapshot.pending:
-        old = forecast.rows.get(row.job_id)
-        if old is row:
+    for row in changed.values():
+        if row is None:
             continue
+        old = forecast.rows.get(row.job_id)
         if old is None:
             new.append(row)
         elif old == row:
@@ -134,38 +158,30 @@ def _pending(forecast: Forecast, snapshot: Snapshot) -> list[PendingRow]:
     return new
 
 
-def _gone(forecast: Forecast, snapshot: Snapshot) -> bool:
+def _gone(forecast: Forecast, changed: Changed) -> bool:
     """Take back promises to records that wait no more; true if there were any."""
-    waiting = {row.job_id for row in snapshot.pending}
-    gone = [job_id for job_id in forecast.rows if job_id not in waiting]
     freed = False
-    for job_id in gone:
-        freed |= forecast.withdraw(job_id)
+    for job_id, row in changed.items():
+        if row is None and job_id in forecast.rows:
+            freed |= forecast.withdraw(job_id)
     return freed
 
 
-def _offer(forecast: Forecast, snapshot: Snapshot) -> None:
+def _offer(forecast: Forecast, offers: Offers) -> None:
     """Let waiting jobs start now that fit beside everything promised, in order."""
-    now = forecast.now
-    index = forecast.profile.at(now)
+    index = forecast.profile.at(forecast.now)
     promised = forecast.promised
-    rows = [
-        row
-        for row in snapshot.pending
-        if row.job_id in promised
-        and not row.component_of
-        and row.eligible_time <= now
-        and forecast.may_fit_now(promised[row.job_id][0], index)
-    ]
-    offers = 0
-    for row in in_order(snapshot, rows):
-        bookings = promised[row.job_id]
-        if not forecast.may_fit_now(bookings[0], index):
+    made = 0
+    for row in offers.candidates(forecast, index):
+        bookings = promised.get(row.job_id)
+        if bookings is None or not forecast.may_fit_now(bookings[0], index):
             continue
-        offers += 1
-        if offers > OFFERS:
+        made += 1
+        if made > OFFERS:
             return
         offer(forecast, row)
+        if promised.get(row.job_id) is not bookings:
+            offers.change(row.job_id, row)
 
 
 def offer(forecast: Forecast, row: PendingRow) -> None:

@@ -228,6 +228,8 @@ class Snapshot:
     spare_gres: bool = False  # jobs without GRES stay off nodes with GRES while others are free
     by_promises: bool = False  # plan as ``policy`` tells, where priorities say nothing but who came first
     longest_wait: int = 0  # seconds, of the jobs that have started
+    changed: Mapping[int, PendingRow | None] | None = None
+    """By job id, what ``pending`` says otherwise than the snapshot before, None where it says nothing more; None: unknown."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,7 +125,7 @@ def explain(question: Question, wanted: Callable[[], bool] = always) -> Explanat
     """All about the record. ``wanted`` is asked often; when it says no, what is known by then is told."""
     snapshot, row = question.snapshot, question.row
     ordered = in_order(snapshot, [each for each in snapshot.pending if each.held_reason is Reason.NONE])
-    position = next((index for index, each in enumerate(ordered, 1) if each is row), len(ordered) + 1)
+    position = next((index for index, each in enumerate(ordered, 1) if each.job_id == row.job_id), len(ordered) + 1)
     known = Explanation(
         time=snapshot.time,
         row=row,
@@ -306,7 +306,7 @@ def _in_turn(snapshot: Snapshot, row: PendingRow, wanted: Callable[[], bool]) ->
     made = Forecast(replace(snapshot, by_promises=False), wanted)
     ordered = in_order(snapshot, snapshot.pending)
     for other in ordered[: snapshot.depth] if snapshot.depth else ordered:
-        if other is row or (row.component_of and other.component_of == row.component_of):
+        if other.job_id == row.job_id or (row.component_of and other.component_of == row.component_of):
             break
         made.book_next(other)
 

@@ -1,10 +1,15 @@
-"""How the controller answers while it makes one full plan after another of a long queue.
+"""How the controller answers while it makes one full plan after another of a long queue, and while it makes none.
 
 ``python -m tests.benchmarks.busy --json``: 1,024 nodes of 32 cores filled by 64 running jobs, 10,000 mixed jobs that wait
 (as in ``plan``), and a partition with free nodes. The controller is the real one, with its store, socket and planner; only
-its launcher is pretended, and it makes full plans without a pause. Timed from outside: whole processes of ``squeue -j``,
-``scontrol show job`` and ``sbatch``. Timed inside: from the submission of a job with a free node to its launch, how late the
-event loop comes round, and what holds it up. Seconds, unless the name says otherwise.
+its launcher is pretended. In turn it makes full plans without a pause for some seconds, and none. Timed from outside: whole
+processes of ``squeue -j``, ``scontrol show job`` and, while it plans, ``sbatch``; with ``SLURMK_REFERENCE``, ``squeue -j`` of
+real Slurm in turn with them, whatever its queue. Timed inside: from the submission of a job with a free node to its launch,
+how late the event loop comes round, and what holds it up.
+
+The machine may be busy with other things. So what is told of each command is ``wall``, and ``own``: without the time that its
+process, the controller's event loop and the benchmark stood ready to run and other programs ran (proc(5), schedstat). Seconds,
+unless the name says otherwise.
 """
 
 from __future__ import annotations
@@ -19,12 +24,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from accounting.store import Store
 from bridge.launcher import JobFiles, Report
@@ -42,10 +46,12 @@ from slurmk.model.node import Node
 from slurmk.model.site import Site
 from slurmk.model.states import NodeState
 from slurmk.planner.snapshot import Plan, Snapshot
+from tests.reference.sides import reference_side
 
 Given = TypeVar("Given")
 
-BUDGETS = {"squeue_p99": 0.05, "reaction_p99": 0.05}
+BLOCK = 5.0
+"""Seconds of planning, and then of none."""
 
 ENVIRONMENT = b"".join(b"VARIABLE_%d=%s\0" % (number, b"value" * 8) for number in range(40))
 """As much as a login shell has."""
@@ -93,7 +99,7 @@ class Pretending:
     ) -> None:
         pass
 
-    async def terminate(self, job_id: int, restart: int, kill_wait: int, nodes: Sequence[str]) -> None:
+    async def terminate(self, job_id: int, restart: int, kill_wait: int, nodes: Sequence[str], cause: str = "") -> None:
         self._report(NodesReleased(time.time(), job_id, restart, tuple(nodes)))
 
     async def update_limit(self, job_id: int, restart: int, end_time: int | None) -> None:
@@ -277,6 +283,42 @@ def distribution(seconds: Sequence[float]) -> dict[str, float]:
     }
 
 
+class Taken(NamedTuple):
+    """Seconds that a command took, and those of them in which what worked for it stood ready and others ran."""
+
+    wall: float
+    waited: float
+
+
+def run(command: Sequence[str], environment: Mapping[str, str], controller: int | None) -> tuple[Taken, str]:
+    """The time of a whole process, which the process ``controller`` serves, and its output."""
+    before = _waited("thread-self") + _waited(f"{controller}/task/{controller}")
+    began = time.perf_counter()
+    with subprocess.Popen(command, env=environment, cwd="/tmp", stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+        assert process.stdout is not None
+        output = process.stdout.read().decode()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        wall = time.perf_counter() - began
+        waited = _waited(str(process.pid))
+    waited += _waited("thread-self") + _waited(f"{controller}/task/{controller}") - before
+    if process.returncode:
+        raise SystemExit(f"{' '.join(command)}: {output}")
+    return Taken(wall, waited), output
+
+
+def _waited(whose: str) -> float:
+    """Seconds that a process or thread was ready to run and did not."""
+    try:
+        return int(Path(f"/proc/{whose}/schedstat").read_text().split()[1]) / 1e9
+    except OSError:
+        return 0.0
+
+
+def _memory(process: int, key: str) -> int:
+    found = re.search(rf"{key}:\s+(\d+)", Path(f"/proc/{process}/status").read_text())
+    return int(found[1]) // 1024 if found else 0
+
+
 class Cluster:
     """A controller in a process of its own, and its clients."""
 
@@ -298,23 +340,23 @@ class Cluster:
                 raise SystemExit("the controller did not start")
             time.sleep(0.05)
 
-    def run(self, *command: str) -> tuple[float, str]:
-        """Seconds of a whole process, and its output."""
+    def run(self, *command: str) -> tuple[Taken, str]:
+        """The time of a whole process, and its output."""
         program = shutil.which(command[0], path=self.environment["PATH"]) or command[0]
-        began = time.perf_counter()
-        done = subprocess.run([program, *command[1:]], env=self.environment, cwd="/tmp", capture_output=True, text=True)
-        seconds = time.perf_counter() - began
-        if done.returncode:
-            raise SystemExit(f"{' '.join(command)}: {done.stderr}")
-        return seconds, done.stdout
+        return run([program, *command[1:]], self.environment, self.process.pid)
 
-    def memory(self, key: str = "VmRSS") -> int:
-        """MiB of the controller now; of its largest moment with ``VmHWM``."""
-        found = re.search(rf"{key}:\s+(\d+)", Path(f"/proc/{self.process.pid}/status").read_text())
-        return int(found[1]) // 1024 if found else 0
+    def children(self) -> list[int]:
+        """Processes of the controller's: its planner, once the queue is long."""
+        text = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text()
+        return [int(word) for word in text.split()]
+
+    def memory(self, key: str = "VmRSS") -> dict[str, int]:
+        """MiB of the controller and of its planner now; of their largest moments with ``VmHWM``."""
+        planner = sum(_memory(child, key) for child in self.children())
+        return {"controller": _memory(self.process.pid, key), "planner": planner}
 
     def seconds_used(self) -> float:
-        """CPU seconds of the controller so far."""
+        """CPU seconds of the controller so far, without its planner."""
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -328,7 +370,7 @@ class Cluster:
 
 
 def measure(jobs: int, nodes: int, seconds: float) -> dict[str, object]:
-    """Fill a cluster, then time its answers for so long."""
+    """Fill a cluster, then time its answers for so long, half of the time without plans."""
     cluster = Cluster(nodes)
     result: dict[str, object] = {"jobs": jobs, "nodes": nodes}
     began = time.perf_counter()
@@ -339,34 +381,57 @@ def measure(jobs: int, nodes: int, seconds: float) -> dict[str, object]:
     waiting = output.split()
     while "N/A" in cluster.run("squeue", "-h", "-t", "PD", "-o", "%S")[1]:
         time.sleep(0.5)
-    cluster.directory.joinpath("measuring").touch()
-    times: dict[str, list[float]] = {"squeue": [], "scontrol_show_job": [], "sbatch": []}
-    stop = threading.Event()
-    threads = [threading.Thread(target=_clients, args=(cluster, waiting, times, stop))]
-    used, began = cluster.seconds_used(), time.perf_counter()
-    for thread in threads:
-        thread.start()
-    time.sleep(seconds)
-    stop.set()
-    for thread in threads:
-        thread.join()
-    result["cpu_share_of_controller"] = round((cluster.seconds_used() - used) / (time.perf_counter() - began), 2)
+    times: dict[str, list[Taken]] = {}
+    used, until, share = 0.0, time.perf_counter() + seconds, 0.0
+    measuring, filling = cluster.directory / "measuring", cluster.directory / "filling"
+    while time.perf_counter() < until:
+        measuring.touch()
+        used, began = cluster.seconds_used(), time.perf_counter()
+        _clients(cluster, waiting, times, " while planning")
+        share = (cluster.seconds_used() - used) / (time.perf_counter() - began)
+        measuring.unlink()
+        filling.touch()
+        while _seconds_of(cluster.children()) != _seconds_of(cluster.children(), after=0.3):
+            pass  # the plan that was begun is made to its end
+        _clients(cluster, waiting, times, " without plans")
+        filling.unlink()
+    result["cpu_share_of_controller"] = round(share, 2)
     result["memory_mib"], result["peak_mib"] = cluster.memory(), cluster.memory("VmHWM")
     _, planned = cluster.run("squeue", "-h", "--start", "-o", "%S")
     result["planned"] = len([line for line in planned.splitlines() if line != "N/A"])
     notes = cluster.stop()
-    result |= {name: distribution(values) for name, values in (*times.items(), *notes.items())}
-    return result
+    for name, taken in sorted(times.items()):
+        own = [max(each.wall - each.waited, 0.0) for each in taken]
+        result[name] = {"wall": distribution([each.wall for each in taken]), "own": distribution(own)}
+    return result | {name: distribution(values) for name, values in notes.items()}
 
 
-def _clients(cluster: Cluster, waiting: list[str], times: dict[str, list[float]], stop: threading.Event) -> None:
+def _seconds_of(processes: Sequence[int], after: float = 0.0) -> int:
+    """Clock ticks that the processes have used, after so many seconds."""
+    time.sleep(after)
+    fields = [Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split() for process in processes]
+    return sum(int(each[11]) + int(each[12]) for each in fields)
+
+
+def _clients(cluster: Cluster, waiting: list[str], times: dict[str, list[Taken]], when: str) -> None:
     chance = random.Random(2)
-    while not stop.is_set():
-        times["squeue"].append(cluster.run("squeue", "-j", chance.choice(waiting))[0])
-        times["scontrol_show_job"].append(cluster.run("scontrol", "show", "job", chance.choice(waiting))[0])
-        spent, _ = cluster.run("sbatch", "-p", "free", "-n", "1", "-t", "1", "-o", "/dev/null", "--wrap", "true")
-        times["sbatch"].append(spent)
-        stop.wait(0.05)
+    script = os.environ.get("SLURMK_REFERENCE")
+    reference = reference_side(script) if script else None
+    until = time.perf_counter() + BLOCK
+
+    def note(name: str, taken: Taken) -> None:
+        times.setdefault(name + when, []).append(taken)
+
+    while time.perf_counter() < until:
+        job = chance.choice(waiting)
+        note("squeue", cluster.run("squeue", "-j", job)[0])
+        note("scontrol show job", cluster.run("scontrol", "show", "job", job)[0])
+        if when == " while planning":
+            note("sbatch", cluster.run("sbatch", "-p", "free", "-n", "1", "-t", "1", "-o", "/dev/null", "--wrap", "true")[0])
+        if reference is not None:
+            program = shutil.which("squeue", path=reference.environment["PATH"]) or "squeue"
+            note("squeue of the reference", run([program, "-u", "nobody"], reference.environment, None)[0])
+        time.sleep(0.02)
 
 
 def main() -> None:
@@ -387,7 +452,7 @@ def main() -> None:
         print(json.dumps(result))
     else:
         for key, value in result.items():
-            print(f"{key:26} {value}")
+            print(f"{key:40} {value}")
 
 
 if __name__ == "__main__":

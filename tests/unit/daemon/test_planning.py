@@ -15,9 +15,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from slurmk.daemon import planning
+from slurmk.daemon import planners
 from slurmk.daemon.memory import NEVER, collect_now_and_then
-from slurmk.daemon.planning import Planning, parts
+from slurmk.daemon.planners import parts
+from slurmk.daemon.planning import Planning
 from slurmk.model.job import Allocation, JobRequest
 from slurmk.model.node import Node, Partition
 from slurmk.model.site import Site
@@ -34,7 +35,7 @@ def test_parts_are_the_plan(starts: int, told: int, together: int) -> None:
     started = tuple(Start(number, Allocation("p", ()), 60) for number in range(starts))
     whole = Plan(7, 100, started, {number: Outlook(Reason.PRIORITY, number) for number in range(told)})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(planning, "TAKEN_TOGETHER", together)
+        patch.setattr(planners, "TOLD_TOGETHER", together)
         made = list(parts(whole))
     assert made[0].starts == started
     assert all(not part.starts for part in made[1:]), "nothing is started twice"
@@ -77,7 +78,7 @@ def test_a_plan_in_progress_is_abandoned() -> None:
         assert await asyncio.to_thread(left.wait, 5)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(planning, "forecast", endless)
+        patch.setattr(planners, "forecast", endless)
         asyncio.run(story())
 
 

@@ -308,7 +308,8 @@ def test_a_reaction_keeps_promises_when_priorities_and_counts_change() -> None:
     older = [replace(array, priority=301, array_tasks=(range(9),)), replace(wide, priority=201)]
     after = plan_starts(at(NOW + 60, *older, job(3, "cpu")), made)
     assert after is not None
-    assert {job_id: after.outlooks[job_id].start_time for job_id in (1, 2)} == {1: NOW + 1800, 2: NOW + 1800 + 3 * 300}
+    told = {**before, **after.outlooks}
+    assert {job_id: told[job_id].start_time for job_id in (1, 2)} == {1: NOW + 1800, 2: NOW + 1800 + 3 * 300}
     assert given_to(after, 3) == {"n5": 1}
     assert len(made.promised[1]) == 9
 

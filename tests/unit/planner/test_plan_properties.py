@@ -238,7 +238,7 @@ def test_a_reaction_keeps_every_promise_and_overcommits_nothing(
     starts = {start.job_id for start in second.starts}
     for job_id, booking in promised.items():
         if job_id not in starts and booking.start >= now:
-            assert second.outlooks[job_id].start_time == booking.start
+            assert {**first.outlooks, **second.outlooks}[job_id].start_time == booking.start
 
 
 @settings(max_examples=150, deadline=None)
@@ -298,7 +298,37 @@ def test_a_reaction_to_thousands_of_new_jobs_takes_the_first_and_later_the_rest(
     held = RunningRow(1, NOW + 10, first.starts[0].allocation, 1)
     second = plan_starts(replace(snapshot, pending=rows[1:], running=(held,)), made)
     assert second is not None
-    assert set(second.outlooks) == set(range(2, 2 * NEWCOMERS + 1))
+    assert set(second.outlooks) == set(range(NEWCOMERS + 1, 2 * NEWCOMERS + 1))
+
+
+@settings(max_examples=150, deadline=None)
+@given(cases(), wishes(), st.data())
+def test_a_reaction_that_is_told_what_changed_says_the_same(
+    case: tuple[Snapshot, Machine, list[Holding]], wish: Wish, data: st.DataObject
+) -> None:
+    snapshot, _, _ = case
+    knowing, looking = forecast(snapshot), forecast(snapshot)
+    first = knowing.plan()
+    ended = data.draw(st.sets(st.sampled_from([row.job_id for row in snapshot.running] or [0])))
+    waiting = [row for row in snapshot.pending if row.job_id in first.outlooks]
+    changed: dict[int, PendingRow | None] = {start.job_id: None for start in first.starts}
+    changed[99] = PendingRow(99, demand_of_wish(wish), ("p",), 1, NOW, wish.duration, 1)
+    for row in waiting:
+        change = data.draw(st.sampled_from(["", "", "gone", "first", "longer"]))
+        if change:
+            other = (
+                replace(row, priority=row.priority + 100) if change == "first" else replace(row, time_limit=row.time_limit + 5)
+            )
+            changed[row.job_id] = None if change == "gone" else other
+    queue = {**{row.job_id: row for row in waiting}, **changed}
+    after = replace(
+        snapshot,
+        running=tuple(row for row in snapshot.running if row.job_id not in ended),
+        pending=tuple(row for row in queue.values() if row is not None),
+    )
+    answers = plan_starts(after, knowing, changed), plan_starts(after, looking)
+    assert answers[0] == answers[1]
+    assert knowing.plan() == looking.plan()
 
 
 def test_other_nodes_need_a_full_plan() -> None:

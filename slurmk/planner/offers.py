@@ -1,0 +1,104 @@
+"""Which waiting jobs might start now: those that are promised a start, in order, as columns that are looked at all at once.
+
+After each job that ends, the capacity that it leaves is offered to the queue, which may be long. So what a reaction needs to
+know of each record (how many nodes or CPUs it must find free, and of which nodes) stands in arrays, made once a full plan.
+Records that changed since stand beside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from slurmk.planner.forecast import Forecast
+from slurmk.planner.queue import in_order
+from slurmk.planner.requirement import Requirement
+from slurmk.planner.snapshot import BoolArray, IntArray, PendingRow
+
+AT_ONCE = 16
+"""Candidates that are looked for, and put in order with those that changed, at a time."""
+
+
+class Offers:
+    """The records of a forecast to which free capacity may be offered; components of het jobs are not among them."""
+
+    def __init__(self, forecast: Forecast) -> None:
+        promised = forecast.promised
+        rows = [forecast.rows[job_id] for job_id in promised]
+        self._rows = in_order(forecast.snapshot, [row for row in rows if not row.component_of])
+        needs = [promised[row.job_id][0].need for row in self._rows]
+        self._position = {row.job_id: position for position, row in enumerate(self._rows)}
+        self._eligible = _integers(row.eligible_time for row in self._rows)
+        self._whole = np.fromiter((need.whole for need in needs), dtype=np.bool_)
+        self._pool = _integers(need.pool for need in needs)
+        self._needed = _integers(need.needed_nodes if need.whole else need.needed_cpus for need in needs)
+        self._until = _integers(_held_until(forecast, row) for row in self._rows)
+        self._lasts = _integers(_least_time(row, need) for row, need in zip(self._rows, needs, strict=True))
+        self._good = np.ones(len(needs), dtype=np.bool_)
+        self._changed: dict[int, PendingRow] = {}
+        self.unbooked: dict[int, PendingRow] = {}  # new records for which no reaction had time yet
+
+    def change(self, job_id: int, row: PendingRow | None) -> None:
+        """The record, or what it is promised, is another now; None: it waits no more."""
+        position = self._position.pop(job_id, None)
+        if position is not None:
+            self._good[position] = False
+        if row is None or row.component_of:
+            self._changed.pop(job_id, None)
+        else:
+            self._changed[job_id] = row
+        self.unbooked.pop(job_id, None)
+
+    def candidates(self, forecast: Forecast, index: int) -> Iterator[PendingRow]:
+        """Those for which there might be enough free at this moment, which is segment ``index``, in order."""
+        snapshot, now = forecast.snapshot, forecast.now
+        changed = [row for row in self._changed.values() if row.eligible_time <= now]
+        found = self._found(forecast, index, 0)
+        while len(found):
+            chunk = [self._rows[position] for position in found.tolist()]
+            merged = in_order(snapshot, [*chunk, *changed])
+            while merged[-1] is not chunk[-1]:
+                merged.pop()
+            passed = {row.job_id for row in merged}
+            changed = [row for row in changed if row.job_id not in passed]
+            yield from merged
+            found = self._found(forecast, index, int(found[-1]) + 1)
+        yield from in_order(snapshot, changed)
+
+    def _found(self, forecast: Forecast, index: int, first: int) -> IntArray:
+        """The next ones of those that did not change, as it is by now, from one on: for which enough nodes or CPUs are free,
+        of whatever nodes they are, for as long as the job may run, or until the start that it is promised itself."""
+        profile, now, pool = forecast.profile, forecast.now, self._pool[first:]
+        idle, cpus = profile.idle[:, index : profile.count], profile.cpus[:, index : profile.count]
+        free = np.where(self._whole[first:], idle[pool, 0], cpus[pool, 0])
+        fit: BoolArray = self._good[first:] & (free >= self._needed[first:]) & (self._eligible[first:] <= now)
+        found: IntArray = fit.nonzero()[0] + first
+        until = np.minimum(now + self._lasts[found], self._until[found])
+        last = profile.times[index + 1 : profile.count].searchsorted(until)
+        least_idle, least_cpus = np.minimum.accumulate(idle, axis=1), np.minimum.accumulate(cpus, axis=1)
+        free = np.where(self._whole[found], least_idle[self._pool[found], last], least_cpus[self._pool[found], last])
+        return found[free >= self._needed[found]][:AT_ONCE]
+
+
+def _held_until(forecast: Forecast, row: PendingRow) -> int:
+    """When the record begins to hold what it is promised."""
+    return min(booking.start for booking in forecast.promised[row.job_id])
+
+
+def _least_time(row: PendingRow, need: Requirement) -> int:
+    """Seconds that the job needs at least; it may end with its reservation."""
+    if need.reservation:
+        return 1
+    return min(row.time_minimum or row.time_limit, need.partition.maximum_time or row.time_limit)
+
+
+def offers_of(forecast: Forecast) -> Offers:
+    """Those of a forecast, made when they are first asked for."""
+    if forecast.offers is None:
+        forecast.offers = Offers(forecast)
+    return forecast.offers
+
+
+def _integers(values: Iterable[int]) -> IntArray:
+    return np.fromiter(values, dtype=np.int64)
