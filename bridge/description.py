@@ -149,6 +149,7 @@ def _share(share: NodeShare, topology: Topology) -> dict[str, Any]:
         "node": share.node,
         "cpus": share.cpus,
         "idle_cpus": share.idle_cpus,
+        "threads": share.threads,
         "memory": share.memory,
         "tasks": share.tasks,
         "cpu_ids": list(share.cpu_ids),

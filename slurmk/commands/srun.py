@@ -95,6 +95,7 @@ async def _run(call: Call, controller: Controller, caller: Output) -> int:
         output.error(f"{NAME}: Ignoring --cpu-bind=rank. Rank binding is obsolete.\n")
     _bound_severity(options, output)
     _check_settings(options, call.environment, alone=job_id is None)
+    _check_exclusive(options)
     for each in told:
         await read_node_files(NAME, each, output)
     if job_id is None and len(parts) > 1:
@@ -119,6 +120,16 @@ def _bound_severity(options: Options, output: Output) -> None:
 
 
 _LEAST_SEVERITY = SEVERITIES.index("error")
+
+
+def _check_exclusive(options: Options) -> None:
+    """A step that has its CPUs to itself (--exclusive) has no more of them than it asks for. Raises OptionError."""
+    exclusive = options.get("shared") == "none"
+    if (exclusive or options.get("exact")) and options.get("whole"):
+        raise OptionError(f"{NAME}: error: --exact and --whole are mutually exclusive.", code=1)
+    if exclusive and options.get("overlap"):
+        raise OptionError(f"{NAME}: error: --exclusive and --overlap are mutually exclusive", code=1)
+
 
 _NOT_WITH_ASYNC = {"pty": "--async and --pty", "immediate": "--immediate and --async"}
 
@@ -380,6 +391,8 @@ def _step(
         values.pop("maximum_nodes", None)
     if _layer(options, "ntasks") == "environment" and _layer(options, "ntasks-per-node") == "command line":
         values.pop("tasks", None)
+    if options.get("shared") == "none":
+        values["exact"] = True
     values.setdefault("kill_on_bad_exit", _configured(site, "KillOnBadExit") > 0 or None)
     values |= {name: _program(options.get(name), site.parameters.get(key)) for name, key in _OF_SRUN.items()}
     directory = options.get("current_working_directory")

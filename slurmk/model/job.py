@@ -173,7 +173,7 @@ class GresShare:
 @dataclass(frozen=True, slots=True)
 class NodeShare:
     """What a job holds on one node. ``cpus`` are CPU ids counted as Slurm counts them, ``memory`` is MiB. ``idle_cpus`` of them
-    are threads that the job leaves idle (--threads-per-core, --hint=nomultithread)."""
+    are threads that the job leaves idle (--threads-per-core, --hint=nomultithread); ``threads`` are those of a core."""
 
     node: str
     cpus: int
@@ -182,6 +182,7 @@ class NodeShare:
     gres: tuple[GresShare, ...] = ()
     cpu_ids: tuple[int, ...] = ()
     idle_cpus: int = 0
+    threads: int = 1
 
     @property
     def usable_cpus(self) -> int:

@@ -76,7 +76,7 @@ class Inventory:
         gres = tuple(self._gres(node, row, amounts[row]) for row in self.resources.gres_names if amounts[row])
         threads = max(1, int(self.table.threads_per_core[node]))
         idle = cpus - cpus // threads * min(threads, need.demand.threads_per_core or threads)
-        return NodeShare(name, cpus, amounts[MEMORY], tasks, gres, cpu_ids, idle)
+        return NodeShare(name, cpus, amounts[MEMORY], tasks, gres, cpu_ids, idle, threads)
 
     def _cpu_ids(self, reservation: str, node: str, count: int, everything: range) -> tuple[int, ...]:
         """The lowest free ones, if possible: for jobs of a reservation its own, for others those that no reservation keeps."""

@@ -83,7 +83,6 @@ def job_variables(job: Description) -> Variables:
         "SLURM_JOB_ID": str(job["job"]),
         "SLURM_JOB_ACCOUNT": job["account"],
         "SLURM_JOB_CPUS_PER_NODE": hosts.counts(usable_cpus(node) for node in nodes),
-        "SLURM_JOB_EXCLUSIVE": EXCLUSIVE.get(job["request"].get("shared", ""), "NO"),
         "SLURM_JOB_GID": str(job["gid"]),
         "SLURM_JOB_NAME": job["name"],
         "SLURM_JOB_NODELIST": names,
@@ -229,6 +228,7 @@ def batch_environment(job: Description) -> Variables:
         {
             "ENVIRONMENT": "BATCH",
             "HOSTNAME": job["nodes"][0]["node"],
+            "SLURM_JOB_EXCLUSIVE": EXCLUSIVE.get(job["request"].get("shared", ""), "NO"),
             "SLURM_GTIDS": "0",
             "SLURM_LOCALID": "0",
             "SLURM_NNODES": str(len(job["nodes"])),

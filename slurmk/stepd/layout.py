@@ -45,6 +45,12 @@ class Holding:
         cpus = int(self.share["cpus"])
         return cpus // max(1, cpus - int(self.share.get("idle_cpus", 0)))
 
+    def whole_cores(self, cpus: int) -> int:
+        """CPUs of the cores on which tasks use that many."""
+        threads = int(self.share.get("threads", 1))
+        used = max(1, threads // self.cpus_each)
+        return -(-cpus // used) * max(threads, self.cpus_each)
+
     @property
     def free_cpus(self) -> int:
         return int(self.share["cpus"]) - self.cpus
@@ -69,6 +75,7 @@ class Layout:
         self.counts = [len(each) for each in ranks]
         self.distribution = distribution
         self.cpus: List[int] = []
+        self.counted: List[int] = []  # CPUs that accounting tells: without what whole cores have beyond those asked for
         self.cpu_ids: List[List[int]] = []
         self.memory: List[int] = []
         self.gres: List[List[Dict[str, Any]]] = []
@@ -117,6 +124,7 @@ def _beside_all(job: Mapping[str, Any], nodes: Sequence[int]) -> Layout:
     shares = [job["nodes"][node] for node in nodes]
     layout = Layout(nodes, [[rank] for rank in range(len(nodes))], "block")
     layout.cpus, layout.memory = [int(share["cpus"]) for share in shares], [0] * len(nodes)
+    layout.counted = list(layout.cpus)
     layout.cpu_ids = [list(share.get("cpu_ids") or range(int(share["cpus"]))) for share in shares]
     layout.gres = [[dict(each) for each in share["gres"]] for share in shares]
     layout.holds = layout.holds_gres = False
@@ -281,11 +289,11 @@ def _give(job: Mapping[str, Any], request: Mapping[str, Any], holdings: Sequence
     for node, count in zip(layout.job_nodes, layout.counts):
         holding = holdings[node]
         free = holding.free_cpus if layout.holds else int(holding.share["cpus"])
-        asked = count * max(1, int(request.get("cpus_per_task") or 1)) * holding.cpus_each
-        cpus = min(asked, free) if exact else free
-        layout.cpus.append(max(1, cpus))
+        asked = count * max(1, int(request.get("cpus_per_task") or 1))
+        layout.cpus.append(max(1, min(holding.whole_cores(asked), free) if exact else free))
+        layout.counted.append(max(1, min(asked * holding.cpus_each, free) if exact else free))
         layout.cpu_ids.append(holding.choose(layout.cpus[-1], free=layout.holds and free > 0))
-        memory = _memory(job, request, holding, layout.cpus[-1] // holding.cpus_each)
+        memory = _memory(job, request, holding, layout.counted[-1] // holding.cpus_each)
         if memory > int(holding.share["memory"]) or (layout.holds and memory > holding.free_memory):
             raise Busy(BUSY)
         layout.memory.append(memory)

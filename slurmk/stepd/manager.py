@@ -538,7 +538,7 @@ class StepManager:
             "start_time": step.start_time,
             "nodes": step.nodes,
             "tasks": made.tasks,
-            "cpus": sum(made.cpus),
+            "cpus": sum(made.counted),
             "memory": sum(self.memory_of(step)),
             "gres": layout.gres_text(made),
             "submit_line": request.get("submit_line", ""),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 
 from slurmk.stepd import binding, environment, output
 
@@ -142,27 +141,28 @@ def multiple(text: str, tasks: int, name: str) -> List[List[str]]:
     """The programs that a --multi-prog file gives to the tasks; ``%t`` is the task, ``%o`` its number in its line's range.
     Raises Misconfigured."""
     found: Dict[int, List[str]] = {}
-    rest: List[str] = []
+    rest = ""
     for number, line in _records(text):
         ranks, program = [*line.split(None, 1), ""][:2]
         try:
-            words = _words(program)
+            if not program:
+                raise Misconfigured()
             if ranks == "*":
-                rest = rest or words
+                rest = rest or program
                 continue
             if rest:
                 raise Misconfigured("Task range specification with asterisk must be last")
             for offset, rank in enumerate(_ranks(ranks, tasks)):
                 if rank in found:
                     raise Misconfigured("Duplicate record for task %d" % rank)
-                found[rank] = [word.replace("%t", str(rank)).replace("%o", str(offset)) for word in words]
+                found[rank] = _words(program, rank, offset)
         except Misconfigured as error:
             raise Misconfigured(*error.lines, "Line %d of configuration file %s invalid" % (number, name)) from None
     programs = []
     for rank in range(tasks):
         if rank not in found and not rest:
             raise Misconfigured("Configuration file %s invalid, no record for task id %d" % (name, rank))
-        programs.append(found.get(rank) or [word.replace("%t", str(rank)).replace("%o", str(rank)) for word in rest])
+        programs.append(found[rank] if rank in found else _words(rest, rank, rank))
     return programs
 
 
@@ -179,14 +179,27 @@ def _records(text: str) -> Iterator[Tuple[int, str]]:
         record = ""
 
 
-def _words(program: str) -> List[str]:
-    try:
-        words = shlex.split(program)
-    except ValueError:
-        words = program.split()
-    if not words:
-        raise Misconfigured()
-    return words
+def _words(program: str, rank: int, offset: int) -> List[str]:
+    """The words of a record's program for one task; none where a quote is never closed. Only ``'`` quotes, a backslash outside
+    of quotes takes away the meaning of what follows, and ``%`` with any other letter than t and o stands for nothing."""
+    words: List[str] = []
+    quoted = begun = False
+    letters = iter(program)
+    for letter in letters:
+        if not begun and (quoted or not letter.isspace()):
+            words.append("")
+            begun = True
+        if letter == "'":
+            quoted = not quoted
+        elif quoted:
+            words[-1] += letter
+        elif letter.isspace():
+            begun = False
+        elif letter == "%":
+            words[-1] += {"t": str(rank), "o": str(offset)}.get(next(letters, ""), "")
+        else:
+            words[-1] += next(letters, "") if letter == "\\" else letter
+    return [] if quoted else words
 
 
 _RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", re.ASCII)

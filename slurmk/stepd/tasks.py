@@ -170,6 +170,9 @@ def enter(directory: str) -> None:
 
 def execute(argv: Sequence[str], environment: Mapping[str, str]) -> int:
     """Become the program; returns only when that fails: the errno, after a message."""
+    if not argv:
+        say("No executable program specified for this task")
+        return errno.ENOENT
     names = {os.fsencode(name): os.fsencode(value) for name, value in environment.items() if name and "=" not in name}
     found = find(argv[0], environment.get("PATH", os.defpath))
     try:

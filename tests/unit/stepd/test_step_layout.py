@@ -176,3 +176,28 @@ def test_steps_never_hold_more_than_the_job_has_and_every_rank_has_one_place(
     for layout in running:
         hold(layout, holdings, -1)
     assert all(holding.cpus == 0 and holding.memory == 0 for holding in holdings)
+
+
+def test_exact_steps_hold_whole_cores() -> None:
+    """A step that asked for its CPUs alone holds the cores they are on, and counts what it asked for."""
+    threaded = job(nodes=1, cpus=8)
+    threaded["nodes"][0]["threads"] = 2
+    holdings = free(threaded)
+    layout = laid(threaded, holdings, tasks=3, exact=True, memory_per_cpu=5)
+    assert (layout.cpus, layout.counted, layout.memory) == ([4], [3], [15])
+    hold(layout, holdings)
+    assert holdings[0].free_cpus == 4
+    layout = laid(threaded, tasks=2)
+    assert (layout.cpus, layout.counted) == ([8], [8])
+
+
+def test_steps_of_a_job_that_leaves_threads_idle() -> None:
+    """--threads-per-core=1 on cores of two: half of the CPUs take tasks, and each goes with one that stays idle."""
+    idle = job(nodes=1, cpus=6)
+    idle["nodes"][0] |= {"threads": 2, "idle_cpus": 3, "memory": 300}
+    idle["request"]["memory_per_cpu"] = 100
+    with pytest.raises(Refused, match=TOO_MANY):
+        laid(idle, tasks=4)
+    assert laid(idle, tasks=3).ranks == [[0, 1, 2]]
+    layout = laid(idle, tasks=1, cpus_per_task=2)
+    assert (layout.cpus, layout.counted, layout.memory) == ([4], [4], [200])

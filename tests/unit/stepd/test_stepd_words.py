@@ -75,15 +75,31 @@ def test_patterns_that_differ_by_task() -> None:
 
 
 def test_programs_of_tasks() -> None:
-    text = "# comment\n0 echo zero %t %o\n1-2 printf '%t %o'\n* other \"a b\"\n"
+    text = '# comment\n0 echo zero %t %o\n1-2 printf %t,%o\n* other "a b"\n'
     assert multiple(text, 4, "many.conf") == [
         ["echo", "zero", "0", "0"],
-        ["printf", "1 0"],
-        ["printf", "2 1"],
-        ["other", "a b"],
+        ["printf", "1,0"],
+        ["printf", "2,1"],
+        ["other", '"a', 'b"'],
     ]
     with pytest.raises(Misconfigured, match=r"Configuration file one\.conf invalid, no record for task id 1"):
         multiple("0 echo\n", 2, "one.conf")
+
+
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [
+        (r"a\ b i'j k'l 'a b'c", ["a b", "ij kl", "a bc"]),
+        (r"""e"f g"h "" '' $HOME ~ *""", ['e"f', 'g"h', '""', "", "$HOME", "~", "*"]),
+        ("%o %t %T %%t 5%% %", ["0", "0", "", "t", "5", ""]),
+        ("'%t %o' 'x%ty'z%t", ["%t %o", "x%tyz0"]),
+        (r"back\\slash x\ty end", ["back\\slash", "xty", "end"]),
+        ("'un closed", []),
+        (r"'in\'q'", []),
+    ],
+)
+def test_words_of_programs(program: str, words: list[str]) -> None:
+    assert multiple(f"0 {program}\n", 1, "m") == [words]
 
 
 @pytest.mark.parametrize(
