@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import importlib
 import os
-import shlex
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -49,7 +48,7 @@ OPTIONS: tuple[Option, ...] = (
     Option(("oneliner",), "o"),
     Option(("quiet",), "Q"),
     Option(("sibling",), status=Status.ACCEPTED, note="there are no federations"),
-    Option(("uid",), "u", Argument.REQUIRED, status=Status.REFUSED, note="use that user's own commands"),
+    Option(("uid",), "u", Argument.REQUIRED),
     Option(("usage",)),
     Option(("verbose",), "v"),
     Option(("version",), "V"),
@@ -62,6 +61,7 @@ HELP: Mapping[str, str] = {
     "future": "also nodes that do not exist yet",
     "hide": "no hidden partitions",
     "oneliner": "a line for each record",
+    "uid": "update jobs as this user",
 }
 
 INPUT_LIMIT = 1 << 20
@@ -84,15 +84,22 @@ class Session:
     details: bool = False
     one_line: bool = False
     quiet: bool = False
+    verbose: bool = False
     show_all: bool = False
     future: bool = False
     ended: bool = field(default=False)
+    user_id: int | None = None  # who jobs are updated as (--uid)
     form: Wanted | None = None  # --json, --yaml
 
     def say(self, text: str) -> int:
         """A message on standard error, unless quiet; gives exit code 1."""
         if not self.quiet:
             self.output.error(text)
+        return 1
+
+    def insist(self, text: str) -> int:
+        """A message on standard error even when quiet; gives exit code 1."""
+        self.output.error(text)
         return 1
 
 
@@ -102,7 +109,10 @@ Command = Callable[[Session, Sequence[str]], Awaitable[int]]
 async def run(call: Call, controller: Controller, output: Output) -> int:
     """Answer one scontrol. The exit code is 1 after any error."""
     try:
-        given, operands = parse_arguments("scontrol", OPTIONS, call.arguments)
+        words = list(call.arguments)
+        flags = next((place for place, word in enumerate(words) if word.lower().startswith("setdebugf")), len(words))
+        given, operands = parse_arguments("scontrol", OPTIONS, words[:flags])
+        operands = [*operands, *words[flags:]]  # -backfill is a flag there, and no options
     except GrammarError as error:
         output.error(f'{error}\nTry "scontrol --help" for more information\n')
         return 1
@@ -113,11 +123,15 @@ async def run(call: Call, controller: Controller, output: Output) -> int:
             output.write(_help())
             return 0
         if name == "version":
-            output.write(VERSION_TEXT + "\n")
-            return 0
+            return await _version(session, ())
+        if name == "cluster" and (code := await verbs.cluster(session, [option.value or ""])):
+            return code
         if name == "uid":
-            output.error(f"scontrol: error: --{name} is not part of slurmk yet\n")
-            return 1
+            user = scontrol_update.user_id(option.value or "")
+            if user is None:
+                output.error(f'scontrol: error: --uid="{option.value}" invalid\n')
+                return 0
+            session.user_id = user
         attribute = _SWITCHES.get(name)
         if attribute is not None:
             setattr(session, *attribute)
@@ -132,6 +146,7 @@ _SWITCHES: dict[str, tuple[str, bool]] = {
     "future": ("future", True),
     "oneliner": ("one_line", True),
     "quiet": ("quiet", True),
+    "verbose": ("verbose", True),
 }
 
 
@@ -149,23 +164,41 @@ async def _interactive(session: Session) -> int:
         output.error(f"scontrol: error: standard input: {error.text}\n")
         return 1
     code = 0
+    last: list[str] = []
     lines = text.split("\n")
     for position, line in enumerate(lines, 1):
         output.write(f"scontrol: {line}\n")
         if not line and position == len(lines):
             break
-        try:
-            words = shlex.split(line)
-        except ValueError as error:
-            output.error(f"scontrol: error: {error}\n")
-            code = 1
-            continue
+        words = last if line == "!!" else _words(line)
+        last = words
         if words:
             code = await execute(session, words) or code
+        else:
+            code = 1
         if session.ended:
             break
         await output.drain()
     return code
+
+
+def _words(line: str) -> list[str]:
+    """A line at its blanks, but for those within quotes; the quotes stay. A quote that begins a word is not looked at, as in
+    Slurm, so that ``comment="a b"`` is one word and ``"a b"`` is two."""
+    words: list[str] = []
+    quote = ""
+    inside = False
+    for letter in line:
+        if letter.isspace() and not quote:
+            inside = False
+        elif not inside:
+            words.append(letter)
+            inside = True
+        else:
+            if letter in "\"'":
+                quote = "" if quote == letter else quote or letter
+            words[-1] += letter
+    return words
 
 
 async def execute(session: Session, words: Sequence[str]) -> int:
@@ -173,23 +206,32 @@ async def execute(session: Session, words: Sequence[str]) -> int:
     typed, arguments = words[0], list(words[1:])
     keyword = find_keyword(typed)
     if keyword is None:
-        return session.say(f"invalid keyword: {typed}\n")
+        return session.insist(f"invalid keyword: {typed}\n")
     if len(arguments) < keyword.least:
         return session.say(f"too few arguments for keyword:{typed}\n")
-    if keyword.most is not None and len(arguments) > keyword.most:
-        return session.say(f"too many arguments for keyword:{typed}\n")
-    return await keyword.run(session, arguments)
+    if keyword.most is None or len(arguments) <= keyword.most:
+        return await keyword.run(session, arguments)
+    if keyword.done_anyway:
+        await keyword.run(session, arguments[: keyword.most])
+    text = (
+        "too many arguments for {} keyword\n"
+        if keyword.name in ("verbose", "version")
+        else "too many arguments for keyword:{}\n"
+    )
+    return session.insist(text.format(typed))
 
 
 @dataclass(frozen=True, slots=True)
 class Keyword:
-    """A command of scontrol: the least letters of its name, and the least and most arguments."""
+    """A command of scontrol: the least letters of its name, and the least and most arguments; some are done even with too
+    many."""
 
     name: str
     shortest: int
     run: Command
     least: int = 0
     most: int | None = None
+    done_anyway: bool = False
 
 
 def find_keyword(typed: str) -> Keyword | None:
@@ -204,6 +246,8 @@ def find_keyword(typed: str) -> Keyword | None:
 async def _show(session: Session, arguments: Sequence[str]) -> int:
     word, equals, value = arguments[0].partition("=")
     entity = word.lower()
+    if len(arguments) > 2 and not any(entity and each.startswith(entity) for each in _MANY_WORDS):
+        return session.say("too many arguments for keyword:show\n")
     rest = [value, *arguments[1:]] if equals else list(arguments[1:])
     if (entity and ("jobs".startswith(entity) or "jobid".startswith(entity))) or (
         len(entity) >= 2 and "steps".startswith(entity)
@@ -223,6 +267,10 @@ async def _show(session: Session, arguments: Sequence[str]) -> int:
     return await _show_other(session, arguments)
 
 
+_MANY_WORDS = ("assoc_mgr", "bbstat", "cache", "dwstat", "topology")
+"""What is shown with more than a name."""
+
+
 async def _show_other(session: Session, arguments: Sequence[str]) -> int:
     """Nodes, partitions, configuration …: a module of their own."""
     try:
@@ -240,7 +288,13 @@ async def _show_other(session: Session, arguments: Sequence[str]) -> int:
 
 
 def _names(arguments: Iterable[str]) -> list[str]:
-    return [word for argument in arguments for word in scontrol_update.split_ids(argument)]
+    return [word for argument in arguments for word in scontrol_update.split_ids(_bare(argument))]
+
+
+def _bare(argument: str) -> str:
+    """``JobId=12`` and ``job=12`` as ``12``."""
+    key, equals, value = argument.partition("=")
+    return value if equals and key.lower() in ("jobid", "job") else argument
 
 
 async def _act(
@@ -287,8 +341,8 @@ def _holding(release: bool, by_user: bool) -> Command:
                 found = scontrol_update.jobs_named(session.controller, session.call, wanted)
                 names = [scontrol_update.own_name(job) for job in found]
             else:
-                names = scontrol_update.split_ids(argument)
-            if names:
+                names = scontrol_update.split_ids(_bare(argument))
+            if names and names != [""]:
                 code = await _hold(session, names, release, by_user) or code
         return code
 
@@ -314,17 +368,26 @@ async def _tell(session: Session, names: Sequence[str], event: Callable[[tuple[J
 
 def _requeueing(hold: bool) -> Command:
     async def run_requeue(session: Session, arguments: Sequence[str]) -> int:
-        words = [word for word in arguments if "=" not in word]
-        states = [word.partition("=")[2].lower() for word in arguments if word.lower().startswith("state=")]
-        if any(state != "specialexit" for state in states):
-            return session.say("scontrol: error: Use only 'SpecialExit' as job state\n")
-        special = bool(states)
+        words = list(arguments)
+        special = words[0].lower() in ("state=specialexit", "state=se")
+        incomplete = len(words) > 1 and words[0].lower() == "incomplete"
+        if special or incomplete:
+            del words[0]
+        if incomplete:  # what has ended stays ended
+            words = [word for word in _names(words) if not _has_ended(session, word)]
         caller, now = session.call.caller, session.controller.now()
         return await _tell(
             session, _names(words), lambda selections: Requeue(now, caller, selections, hold=hold, special_exit=special)
         )
 
     return run_requeue
+
+
+def _has_ended(session: Session, name: str) -> bool:
+    try:
+        return all(job.state.finished for job in session.controller.machine.select(parse(name)))
+    except SlurmError:
+        return False
 
 
 def _suspending(resume: bool) -> Command:
@@ -390,6 +453,8 @@ async def _write(session: Session, arguments: Sequence[str]) -> int:
         return session.say(f"invalid write argument:{arguments[0]}\n")
     if len(arguments) < 2:
         return 0
+    if len(arguments) > 3:
+        return session.say("too many arguments for keyword:write\n")
     return await _write_script(session, arguments[1], arguments[2] if len(arguments) > 2 else None)
 
 
@@ -489,11 +554,17 @@ async def _ping(session: Session, arguments: Sequence[str]) -> int:
 
 
 async def _version(session: Session, arguments: Sequence[str]) -> int:
-    session.output.write(VERSION_TEXT + "\n")
+    session.output.write(VERSION_TEXT + "\n" + (_API_VERSION if session.verbose else ""))
     return 0
 
 
+_API_VERSION = "slurm_api_version: 2949120, 45.0.0\n"
+"""What ``-v`` adds to the version: that of Slurm's library whose answers these are."""
+
+
 async def _shutdown(session: Session, arguments: Sequence[str]) -> int:
+    if arguments and arguments[0] not in ("slurmctld", "controller"):
+        return session.say(f"invalid shutdown argument:{arguments[0]}\n")
     if not session.call.caller.operator:
         return session.say(f"slurm_shutdown error:{SlurmError(Errno.USER_ID_MISSING)}\n")
     session.controller.shutdown(end_jobs=False)
@@ -513,7 +584,7 @@ async def _errnumstr(session: Session, arguments: Sequence[str]) -> int:
     if not arguments[0].isascii() or not arguments[0].isdigit() or len(arguments[0]) > 9:
         return session.say("numeric arguments required for keyword:errnumstr\n")
     number = int(arguments[0])
-    known = {int(errno): text for errno, text in MESSAGES.items()}
+    known = {int(errno): text for errno, text in MESSAGES.items()} | {0: "No error"}
     session.output.write(f"{known.get(number) or os.strerror(number)}\n")
     return 0
 
@@ -528,8 +599,8 @@ async def _create(session: Session, arguments: Sequence[str]) -> int:
         try:
             return await _CREATED[kind](session, arguments)
         except Failure as failure:
-            return session.say(f"{failure}\n")
-    return session.say(f"scontrol: error: Invalid creation entity: {arguments[0]}\n")
+            return session.insist(f"{failure}\n")
+    return session.insist(f"scontrol: error: Invalid creation entity: {arguments[0]}\n")
 
 
 async def _delete(session: Session, arguments: Sequence[str]) -> int:
@@ -539,11 +610,11 @@ async def _delete(session: Session, arguments: Sequence[str]) -> int:
     _, equals, name = typed.partition("=")
     if len(arguments) != 2 - bool(equals):
         if equals:
-            return session.say(f"Invalid deletion entity: {typed}\n")
-        return session.say("scontrol: error: Proper format is 'delete <ENTITY>=<ID>' or 'delete <ENTITY> <ID>'\n")
+            return session.insist(f"Invalid deletion entity: {typed}\n")
+        return session.insist("scontrol: error: Proper format is 'delete <ENTITY>=<ID>' or 'delete <ENTITY> <ID>'\n")
     kind = _entity(typed)
     if kind is None:
-        return session.say(f"Invalid deletion entity: {typed}\n")
+        return session.insist(f"Invalid deletion entity: {typed}\n")
     return await _DELETED[kind](session, typed, name if equals else arguments[1])
 
 
@@ -554,12 +625,12 @@ def _entity(word: str) -> str | None:
     return next((kind for name, shortest, kind in named if abbreviates(key, name, shortest)), None)
 
 
-_CREATED = {
+_CREATED: Mapping[str, Command] = {
     "node": scontrol_node.create,
     "partition": scontrol_partition.create,
     "reservation": scontrol_reservation.create,
 }
-_DELETED = {
+_DELETED: Mapping[str, Callable[[Session, str, str], Awaitable[int]]] = {
     "node": scontrol_node.delete,
     "partition": scontrol_partition.delete,
     "reservation": scontrol_reservation.delete,
@@ -574,6 +645,11 @@ def _switch(attribute: str, value: bool) -> Command:
     return run_switch
 
 
+async def _loud(session: Session, arguments: Sequence[str]) -> int:
+    session.quiet, session.verbose = False, True
+    return 0
+
+
 async def _exit(session: Session, arguments: Sequence[str]) -> int:
     session.ended = True
     return 0
@@ -585,19 +661,20 @@ async def _print_help(session: Session, arguments: Sequence[str]) -> int:
 
 
 KEYWORDS: tuple[Keyword, ...] = (
-    Keyword("all", 3, _switch("show_all", True)),
+    Keyword("all", 2, _switch("show_all", True)),
     Keyword("cancel_reboot", 3, verbs.cancel_reboot),
     Keyword("cluster", 2, verbs.cluster),
     Keyword("completing", 2, _completing, most=0),
     Keyword("create", 2, _create),
     Keyword("delete", 2, _delete),
-    Keyword("details", 3, _switch("details", True)),
+    Keyword("details", 3, _switch("details", True), most=0),
     Keyword("errnumstr", 2, _errnumstr),
-    Keyword("exit", 1, _exit),
-    Keyword("fsdampeningfactor", 3, verbs.dampening_factor, least=1),
+    Keyword("errnostr", 2, _errnumstr),
+    Keyword("exit", 2, _exit, most=0, done_anyway=True),
+    Keyword("fsdampeningfactor", 3, verbs.dampening_factor, least=1, most=1),
     Keyword("getaddrs", 8, verbs.addresses),
     Keyword("getent", 3, verbs.entities),
-    Keyword("help", 2, _print_help),
+    Keyword("help", 2, _print_help, most=0, done_anyway=True),
     Keyword("hide", 2, _switch("show_all", False)),
     Keyword("hold", 4, _holding(release=False, by_user=False), least=1),
     Keyword("holdu", 5, _holding(release=False, by_user=True), least=1),
@@ -605,31 +682,32 @@ KEYWORDS: tuple[Keyword, ...] = (
     Keyword("listpids", 1, verbs.list_pids, most=2),
     Keyword("liststeps", 5, verbs.list_steps, most=1),
     Keyword("notify", 1, verbs.notify, least=2),
-    Keyword("oneliner", 1, _switch("one_line", True)),
+    Keyword("oneliner", 1, _switch("one_line", True), most=0, done_anyway=True),
     Keyword("pidinfo", 3, verbs.process_information, most=1),
     Keyword("ping", 3, _ping, most=0),
     Keyword("power", 2, verbs.power, least=2),
-    Keyword("quiet", 4, _switch("quiet", True)),
-    Keyword("quit", 4, _exit),
+    Keyword("quiet", 4, _switch("quiet", True), most=0, done_anyway=True),
+    Keyword("\\q", 2, _switch("quiet", True), most=0, done_anyway=True),
+    Keyword("quit", 4, _exit, most=0, done_anyway=True),
     Keyword("reboot", 3, verbs.reboot),
-    Keyword("reconfigure", 3, _reconfigure, most=0),
+    Keyword("reconfigure", 3, _reconfigure, most=1),
     Keyword("release", 3, _holding(release=True, by_user=False), least=1),
     Keyword("requeue", 3, _requeueing(hold=False), least=1),
-    Keyword("requeuehold", 8, _requeueing(hold=True), least=1),
+    Keyword("requeuehold", 11, _requeueing(hold=True), least=1),
     Keyword("resume", 3, _suspending(resume=True), least=1),
     Keyword("schedloglevel", 3, verbs.schedule_log_level, least=1, most=1),
     Keyword("setdebug", 4, verbs.set_debug, least=1),
     Keyword("setdebugflags", 9, verbs.set_debug_flags, least=1),
     Keyword("show", 3, _show, least=1),
-    Keyword("shutdown", 8, _shutdown),
+    Keyword("shutdown", 8, _shutdown, most=1),
     Keyword("suspend", 2, _suspending(resume=False), least=1),
-    Keyword("takeover", 8, verbs.takeover, most=1),
+    Keyword("takeover", 8, verbs.takeover),
     Keyword("token", 3, verbs.token),
-    Keyword("top", 3, verbs.top, least=1),
+    Keyword("top", 3, verbs.top, least=1, most=1),
     Keyword("uhold", 5, _holding(release=False, by_user=True), least=1),
     Keyword("update", 1, scontrol_update.update),
-    Keyword("verbose", 4, _switch("quiet", False)),
-    Keyword("version", 4, _version, most=0),
+    Keyword("verbose", 4, _loud, most=0, done_anyway=True),
+    Keyword("version", 4, _version, most=0, done_anyway=True),
     Keyword("wait_job", 2, _wait_job, least=1, most=1),
     Keyword("write", 5, _write, least=1),
 )

@@ -337,7 +337,7 @@ async def show_job(
         return 1
     known = [job for job in visible_jobs(call, controller) if _is_named(job, selection.job_id)]
     if not known:
-        output.error("slurm_load_jobs error: Invalid job id specified\n")
+        output.error("" if quiet else "slurm_load_jobs error: Invalid job id specified\n")
         return 1
     wanted = _chosen(known, selection.array_tasks, selection.het_offset)
     if not wanted:

@@ -198,12 +198,10 @@ def cpu_binding(typed: Typed) -> Changes:
 # ---------------------------------------------------------------------------------------------- answers
 
 
-def tell_update(
-    answers: Iterable[Accepted | Refused], output: Output, quiet: bool, prefix: str = "slurm_update error: "
-) -> int:
-    """Say the first refusal; gives the exit code."""
+def tell_update(answers: Iterable[Accepted | Refused], output: Output, prefix: str = "slurm_update error: ") -> int:
+    """Say the first refusal, however quiet; gives the exit code."""
     refused = [answer for answer in answers if isinstance(answer, Refused)]
-    if refused and not quiet:
+    if refused:
         output.error(f"{prefix}{refused[0].error}\n")
     return 1 if refused else 0
 

@@ -26,11 +26,13 @@ class Session(Protocol):
     def controller(self) -> Controller: ...
     @property
     def output(self) -> Output: ...
-    @property
-    def quiet(self) -> bool: ...
 
     def say(self, text: str) -> int:
         """A message on standard error, unless quiet; gives exit code 1."""
+        ...
+
+    def insist(self, text: str) -> int:
+        """A message on standard error even when quiet; gives exit code 1."""
         ...
 
 
@@ -156,7 +158,7 @@ async def update(session: Session, words: Sequence[str]) -> int:
         None if reason is None else str(reason),
         tuple(changes.items()),
     )
-    return keys.tell_update(await session.controller.apply(event), session.output, session.quiet)
+    return keys.tell_update(await session.controller.apply(event), session.output)
 
 
 def _read(words: Sequence[str], now: float) -> tuple[str, dict[str, object], int]:
@@ -216,10 +218,10 @@ async def delete(session: Session, typed: str, text: str) -> int:
         names = (text,)
     event = DeleteNodes(session.controller.now(), session.call.caller, names)
     if not names and session.call.caller.operator:
-        return session.say(f"delete_node {typed}: {MESSAGES[Errno.INVALID_NODE_NAME]}\n")
+        return session.insist(f"delete_node {typed}: {MESSAGES[Errno.INVALID_NODE_NAME]}\n")
     for answer in await session.controller.apply(event):
         if isinstance(answer, Refused):
             if answer.subject:
-                session.say(f"{ERROR}failed to delete nodes {answer.subject}\n")
-            return session.say(f"delete_node {typed}: {answer.error}\n")
+                session.insist(f"{ERROR}failed to delete nodes {answer.subject}\n")
+            return session.insist(f"delete_node {typed}: {answer.error}\n")
     return 0

@@ -26,11 +26,13 @@ class Session(Protocol):
     def controller(self) -> Controller: ...
     @property
     def output(self) -> Output: ...
-    @property
-    def quiet(self) -> bool: ...
 
     def say(self, text: str) -> int:
         """A message on standard error, unless quiet; gives exit code 1."""
+        ...
+
+    def insist(self, text: str) -> int:
+        """A message on standard error even when quiet; gives exit code 1."""
         ...
 
 
@@ -249,7 +251,7 @@ async def update(session: Session, words: Sequence[str]) -> int:
     if counted <= 1:
         raise Failure(f"{ERROR}No changes specified")
     event = UpdatePartition(session.controller.now(), session.call.caller, name, tuple(changes))
-    return keys.tell_update(await session.controller.apply(event), session.output, session.quiet) or code
+    return keys.tell_update(await session.controller.apply(event), session.output) or code
 
 
 async def create(session: Session, words: Sequence[str]) -> int:
@@ -261,7 +263,7 @@ async def create(session: Session, words: Sequence[str]) -> int:
         raise Failure(f'{ERROR}PartitionName cannot be "DEFAULT".')
     event = UpdatePartition(session.controller.now(), session.call.caller, name, tuple(changes), create=True)
     answers = await session.controller.apply(event)
-    return keys.tell_update(answers, session.output, quiet=False, prefix="Error creating the partition: ") or code
+    return keys.tell_update(answers, session.output, prefix="Error creating the partition: ") or code
 
 
 async def delete(session: Session, typed: str, name: str) -> int:
@@ -269,5 +271,5 @@ async def delete(session: Session, typed: str, name: str) -> int:
     event = DeletePartition(session.controller.now(), session.call.caller, name)
     for answer in await session.controller.apply(event):
         if isinstance(answer, Refused):
-            return session.say(f"delete_partition {typed}: {answer.error}\n")
+            return session.insist(f"delete_partition {typed}: {answer.error}\n")
     return 0

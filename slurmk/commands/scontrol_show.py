@@ -474,10 +474,14 @@ async def _show_topology(session: Session, arguments: Sequence[str]) -> int:
     if arguments and kind not in ("node", "unit", "switch"):
         session.output.error("slurm_load_topo error: Requested topology configuration is not available\n")
         return 0
+    found = False
     for switch in switches.values():
         nodes = nodes_below(switch, switches)
         if not arguments or (name in nodes if kind == "node" else name == switch.name.lower()):
             session.output.write(_switch_line(switch, switches, nodes))
+            found = True
+    if kind == "node" and not found:
+        session.output.error(f"scontrol: error: Topology information contains no switch with nodes {name}\n")
     return 0
 
 
@@ -520,7 +524,19 @@ async def _show_licenses(session: Session, names: Sequence[str]) -> int:
 # ---------------------------------------------------------------------------------------------- what there is none of
 
 
+async def _show_aliases(session: Session, names: Sequence[str]) -> int:
+    """The nodes of a host, by its name."""
+    host = names[0] if names else platform.node().partition(".")[0]
+    nodes = session.controller.machine.nodes.values()
+    found = [node.name for node in nodes if (node.host_name or node.name) == host]
+    if found:
+        session.output.write(" ".join(found) + "\n")
+    return 0
+
+
 async def _show_daemons(session: Session, names: Sequence[str]) -> int:
+    if names:
+        return session.say("too many arguments for keyword:show\n")
     session.output.write("slurmctld slurmd\n")
     return 0
 
@@ -555,13 +571,12 @@ async def _show_topology_configuration(session: Session, names: Sequence[str]) -
 
 
 ENTITIES: tuple[tuple[str, int, int, Show], ...] = (
-    ("aliases", 1, 1, _show_none),
+    ("aliases", 1, 1, _show_aliases),
     ("assoc_mgr", 2, 99, show_associations),
-    ("assoc_manager", 2, 99, show_associations),
+    ("cache", 2, 99, show_associations),
     ("bbstat", 2, 99, _show_none),
     ("burstbuffer", 2, 1, _show_none),
     ("config", 1, 1, _show_configuration),
-    ("configuration", 1, 1, _show_configuration),
     ("daemons", 1, 1, _show_daemons),
     ("dwstat", 2, 99, _show_none),
     ("federations", 1, 1, _show_none),

@@ -25,8 +25,6 @@ class Session(Protocol):
     def controller(self) -> Controller: ...
     @property
     def output(self) -> Output: ...
-    @property
-    def quiet(self) -> bool: ...
 
 
 async def update(session: Session, words: Sequence[str]) -> int:
@@ -47,7 +45,7 @@ async def update(session: Session, words: Sequence[str]) -> int:
     if minutes is None:
         raise Failure("No changes specified")
     event = UpdateStep(now, session.call.caller, job_id, step_id, minutes)
-    code = keys.tell_update(await session.controller.apply(event), session.output, session.quiet)
+    code = keys.tell_update(await session.controller.apply(event), session.output)
     job = session.controller.machine.jobs.get(job_id)
     if not code and job is not None and job.allocation is not None:
         question = {"what": "limit", "step": step_id, "minutes": minutes}

@@ -21,11 +21,11 @@ from slurmk.commands import scontrol_keys as keys
 from slurmk.commands import scontrol_node, scontrol_partition, scontrol_reservation, scontrol_step
 from slurmk.commands.call import Call, Controller, Output
 from slurmk.commands.documents.envelope import Wanted
-from slurmk.commands.node_text import number_list
+from slurmk.commands.node_text import number_list, user_name
 from slurmk.commands.scontrol_keys import ERROR, Changes, Failure, Key, Read, Skip, Typed
 from slurmk.core.effects import Accepted, Refused
 from slurmk.core.errors import Errno, SlurmError
-from slurmk.core.events import Event, JobSelection, UpdateJob
+from slurmk.core.events import Caller, Event, JobSelection, UpdateJob
 from slurmk.core.selection import name_of, parse
 from slurmk.model.job import Job
 from slurmk.model.states import INFINITE, NO_VALUE, JobState
@@ -46,9 +46,15 @@ class Session(Protocol):
     def quiet(self) -> bool: ...
     @property
     def form(self) -> Wanted | None: ...
+    @property
+    def user_id(self) -> int | None: ...
 
     def say(self, text: str) -> int:
         """A message on standard error, unless quiet; gives exit code 1."""
+        ...
+
+    def insist(self, text: str) -> int:
+        """A message on standard error even when quiet; gives exit code 1."""
         ...
 
 
@@ -202,12 +208,13 @@ def _end_time(typed: Typed) -> Changes:
 
 
 def _user(typed: Typed) -> Changes:
-    if _user_id(typed.value) is None:
+    if user_id(typed.value) is None:
         raise Failure(f"Invalid UserID: {typed.value}\nRequest aborted")
     return []
 
 
-def _user_id(text: str) -> int | None:
+def user_id(text: str) -> int | None:
+    """A user's number, from the number or the name; None for nobody."""
     if text.isascii() and text.isdigit() and len(text) < 10:
         return int(text)
     try:
@@ -467,7 +474,7 @@ def _load_one(session: Session, name: str, what: str) -> None:
     if job is None and not machine.jobs_of_array(number):
         error = SlurmError(Errno.INVALID_JOB_ID)
         raise Failure(f"{ERROR}Could not load state information for job {name}: {error}")
-    if "_" not in name and machine.jobs_of_array(number):
+    if "_" not in name and len(machine.jobs_of_array(number)) > 1:
         raise Failure(f"{ERROR}{what} not supported for job arrays")
 
 
@@ -476,7 +483,7 @@ def _named(session: Session, pairs: Sequence[Typed], changes: Changes) -> list[s
     name = next((str(value) for field, value in reversed(changes) if field == "name"), None)
     if name is None:
         raise Failure(f"{ERROR}No job ID specified")
-    user = next((_user_id(typed.value) for typed in pairs if keys.abbreviates(typed.key, "UserID", 3)), None)
+    user = next((user_id(typed.value) for typed in pairs if keys.abbreviates(typed.key, "UserID", 3)), None)
     jobs = session.controller.machine.jobs
     found = [own_name(job) for job in jobs.values() if job.name == name and user in (None, job.credentials.user_id)]
     if not jobs:
@@ -506,8 +513,17 @@ async def _update_one(session: Session, name: str, changes: Changes) -> int:
         return 1
     if job is not None and not job.array_job_id and "array_maximum_running" in dict(changes):
         session.say(f"{ERROR}Update of ArrayTaskThrottle is only allowed on ArrayJobId\n")
-    event: Event = UpdateJob(controller.now(), session.call.caller, (selection,), resolved)
+    event: Event = UpdateJob(controller.now(), _caller(session), (selection,), resolved)
     return tell_all(output, {name_of(selection): name}, await controller.apply(event), session.quiet)
+
+
+def _caller(session: Session) -> Caller:
+    """Who asks, or whom an operator asks as (--uid)."""
+    caller, wanted = session.call.caller, session.user_id
+    if wanted is None or not caller.operator:
+        return caller
+    name = user_name(wanted)
+    return Caller(wanted, name, operator=name in session.controller.machine.site.operators)
 
 
 def _first(controller: Controller, selection: JobSelection) -> Job | None:

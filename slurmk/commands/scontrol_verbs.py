@@ -9,6 +9,7 @@ import errno
 import logging
 import os
 import pwd
+import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
@@ -75,8 +76,10 @@ async def list_pids(session: Session, arguments: Sequence[str]) -> int:
     jobs = [job for job in _own_running(session) if job_id in (None, job.job_id)]
     rows = [(job, task) for job in jobs for task in (await tasks_of(session.controller, job, nodes))[0]]
     rows = [(job, task) for job, task in rows if step_id in (None, task.step_id)]
+    if not rows and job_id is None:
+        return session.say("No job steps exist on this node.\n")
     if job_id is not None and not rows:
-        node = nodes[0] if nodes else os.uname().nodename
+        node = nodes[0] if nodes else "(null)"
         what = f"JobId={job_id}" if step_id is None else f"StepId={job_id}.{_step_name(step_id)}"
         return session.say(f"{what} does not exist on node {node}.\n")
     session.output.write(_pid_line("PID", "JOBID", "STEPID", "LOCALID", "GLOBALID").rstrip() + "\n")
@@ -92,9 +95,14 @@ def _pid_line(process: object, job: object, step: object, local: object, rank: o
     return f"{process!s:<8} {job!s:<8} {step!s:<8} {local!s:<7} {rank!s:<8}\n"
 
 
+NOTHING_RUNS = "No slurmstepd's found on this node\n"
+
+
 async def list_jobs(session: Session, arguments: Sequence[str]) -> int:
     """``listjobs [node]``: jobs with processes."""
     jobs = [job for job in _own_running(session) if _on_node(job, arguments)]
+    if not jobs:
+        return session.say(NOTHING_RUNS)
     session.output.write("JOBID\n" + "".join(f"{job.job_id:<8}\n" for job in jobs))
     return 0
 
@@ -102,6 +110,8 @@ async def list_jobs(session: Session, arguments: Sequence[str]) -> int:
 async def list_steps(session: Session, arguments: Sequence[str]) -> int:
     """``liststeps [node]``: steps with processes."""
     rows = [(job, step) for job in _own_running(session) if _on_node(job, arguments) for step in job.steps]
+    if not rows:
+        return session.say(NOTHING_RUNS)
     rows.sort(key=lambda row: (row[0].job_id, _step_order(row[1].step_id)))
     lines = (f"{job.job_id:<8} {_step_name(step.step_id):<8}\n" for job, step in rows)
     session.output.write(f"{'JOBID':<8} {'STEPID':<8}\n" + "".join(lines))
@@ -174,6 +184,8 @@ async def notify(session: Session, arguments: Sequence[str]) -> int:
         chosen = parse(arguments[0])
     except SlurmError:
         return session.say(f"Invalid job_id {arguments[0]}job notify failure: No error\n")
+    if not chosen.job_id:
+        return session.say(f"Invalid job_id {arguments[0]}job notify failure: No error\n")
     try:
         job = machine.select(chosen)[0]
         if not machine.may_change(session.call.caller, job):
@@ -195,11 +207,10 @@ async def top(session: Session, arguments: Sequence[str]) -> int:
     """
     machine, caller = session.controller.machine, session.call.caller
     users = "enable_user_top" in machine.site.scheduler_parameters
-    names = [word for argument in arguments for word in scontrol_update.split_ids(argument)]
+    given = _bare(arguments[0])
     chosen: list[Job] = []
-    code = 0
-    for name in names:
-        try:
+    try:
+        for name in scontrol_update.split_ids(given):
             job = machine.select(parse(name))[0]
             if not caller.operator and not (users and job.credentials.user_id == caller.user_id):
                 raise SlurmError(Errno.ACCESS_DENIED)
@@ -208,11 +219,18 @@ async def top(session: Session, arguments: Sequence[str]) -> int:
             if not job.priority:
                 raise SlurmError(Errno.JOB_HELD)
             chosen.append(job)
-        except SlurmError as error:
-            code = session.say(scontrol_update.error_line(name, error))
+    except SlurmError as error:
+        return session.say(scontrol_update.error_line(given, error))
+    code = 0
     for group in _alike(chosen):
         code = await _reorder(session, group) or code
     return code
+
+
+def _bare(argument: str) -> str:
+    """``JobId=12`` as ``12``."""
+    key, equals, value = argument.partition("=")
+    return value if equals and key.lower() in ("jobid", "job") else argument
 
 
 def _alike(jobs: Iterable[Job]) -> list[list[Job]]:
@@ -265,8 +283,16 @@ def _unknown_nodes(session: Session, text: str) -> bool:
 
 async def reboot(session: Session, arguments: Sequence[str]) -> int:
     """Refused: nodes are not slurmk's to reboot, so there is no RebootProgram."""
-    words = [word for word in arguments if "=" not in word and word.lower() != "asap"]
-    if not words:
+    nodes = []
+    for word in arguments:
+        key, equals, value = word.partition("=")
+        if equals and key.lower() == "nextstate" and value.upper() not in ("DOWN", "RESUME"):
+            return session.say(f"Invalid state: {value}\n Valid states: DOWN, RESUME\n")
+        if not (equals and key.lower() in ("nextstate", "reason", "action")) and word.lower() not in ("asap", "force"):
+            nodes.append(word)
+    if len(nodes) > 1:
+        return session.say("Multiple node lists specified\n")
+    if not nodes:
         return session.say("Missing node list. Specify ALL|<NodeList>")
     return session.say("scontrol: error: RebootProgram isn't defined\nscontrol_reboot_nodes error:Unspecified error\n")
 
@@ -281,6 +307,8 @@ async def cancel_reboot(session: Session, arguments: Sequence[str]) -> int:
 
 async def power(session: Session, arguments: Sequence[str]) -> int:
     """Nodes are not powered up or down here."""
+    if arguments[0].lower() not in ("up", "down"):
+        return session.say(f"unexpected argument: '{arguments[0]}'\n")
     return session.say("scontrol_power_nodes error:Invalid power action\n")
 
 
@@ -299,7 +327,10 @@ async def cluster(session: Session, arguments: Sequence[str]) -> int:
 
 async def takeover(session: Session, arguments: Sequence[str]) -> int:
     """There are no backup controllers to name."""
-    return session.say(f"takeover: invalid backup controller index ({arguments[0] if arguments else 1})\n")
+    if len(arguments) > 1:
+        return session.say("takeover: too many arguments\n")
+    match = re.match(r"[0-9]{1,9}", arguments[0]) if arguments else None
+    return session.say(f"takeover: invalid backup controller index ({int(match[0]) if match else 0 if arguments else 1})\n")
 
 
 TOKEN_OPTIONS = ("lifespan", "username")
@@ -337,6 +368,8 @@ ROOMS = ("slurmk", "bridge", "accounting", "grammar")
 
 async def set_debug(session: Session, arguments: Sequence[str]) -> int:
     """``setdebug level``: how much the controller writes to its log, until it is started again."""
+    if any(not word.lower().startswith("nodes=") for word in arguments[1:]):
+        return session.say(f"Invalid option: {arguments[0]}\n")
     word = arguments[0].lower()
     names = list(LEVELS)
     if word.isascii() and word.isdigit() and int(word[:3]) < len(names):
@@ -351,17 +384,33 @@ async def set_debug(session: Session, arguments: Sequence[str]) -> int:
 
 
 async def set_debug_flags(session: Session, arguments: Sequence[str]) -> int:
-    """There are no parts of the log to be switched on one by one."""
-    word = next((word for word in arguments if not word.lower().startswith("nodes=")), "")
-    return session.say(f"invalid debug flag: {word}\n")
+    """``setdebugflags {+|-}NAME …``: there are no parts of the log to be switched on one by one, so that known ones change
+    nothing."""
+    known = {name.lower() for name in DEBUG_FLAGS}
+    for word in arguments:
+        if word.lower().startswith("nodes="):
+            continue
+        if word[:1] not in ("+", "-"):
+            session.say(f"invalid debug flag: {word}\n")
+            return session.say("Usage: setdebugflags {+|-}NAME [{+|-}NAME] [nodes=<NODES>]\n")
+        if word[1:].lower() not in known:
+            return session.say(f"scontrol: error: Invalid DebugFlag: {word[1:]}\ninvalid debug flag: {word}\n")
+    return 0
+
+
+DEBUG_FLAGS = """
+Accrue Agent AuditRPCs AuditTLS Backfill BackfillMap BurstBuffer Cgroup ConMgr CPU_Bind CpuFrequency Data DBD_Agent Dependency
+Elasticsearch Energy Federation Gang GLOB_SILENCE Gres Hetjob JobAccountGather JobComp JobContainer License Metrics MPI
+Namespace Network NetworkRaw NodeFeatures NO_CONF_HASH Power Priority Profile Protocol Reservation Route Script SelectType
+Steps Switch TLS TraceJobs Triggers WorkQueue
+""".split()  # noqa: SIM905
+"""Slurm's DebugFlags (slurm.conf(5))."""
 
 
 async def schedule_log_level(session: Session, arguments: Sequence[str]) -> int:
-    """There is no log of the scheduler's own to be switched on; switching it off changes nothing."""
+    """There is no log of the scheduler's own to be switched on or off."""
     if arguments[0].lower() not in ("0", "1", "disable", "enable"):
         return session.say(f"invalid schedlog level: {arguments[0]}\n")
-    if arguments[0].lower() in ("0", "disable"):
-        return 0
     return session.say(f"slurm_set_schedlog_level error:{SlurmError(Errno.DISABLED)}\n")
 
 

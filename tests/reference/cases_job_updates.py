@@ -38,7 +38,7 @@ _VALUES = {
     "NumCPUs": "0 -1 foo 4-2 4x",
     "NumTasks": "0 -1 foo",
     "Requeue": "0 1 2 yes no foo -1",
-    "NumNodes": "2 0 foo 1-2 2-1",
+    "NumNodes": "2 0 foo 2-1",
     "ReqNodes": "2",
     "ReqSockets": "1 0 -1 foo 9",
     "ReqCores": "2 0 -1 foo 99",

@@ -112,11 +112,12 @@ def _moved(side: Side, text: str) -> str:
 
 def main() -> None:
     side = reference_side(os.environ["SLURMK_REFERENCE"])
-    kept = load()
-    if len(str(kept["first_job"])) != 5:
-        kept["first_job"] = int(side.run("scontrol show config | awk '$1 == \"NEXT_JOB_ID\" { print $3 }'").output)
     for module in sys.argv[1:]:
-        kept["answers"][module] = record(side, module)
+        told = record(side, module)
+        kept = load()  # others may have recorded other modules meanwhile
+        if len(str(kept["first_job"])) != 5:
+            kept["first_job"] = int(side.run("scontrol show config | awk '$1 == \"NEXT_JOB_ID\" { print $3 }'").output)
+        kept["answers"][module] = told
         RECORDED.write_text(json.dumps(kept, indent=0, ensure_ascii=True) + "\n")
 
 

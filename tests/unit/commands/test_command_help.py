@@ -40,7 +40,7 @@ def test_help_has_what_programs_look_for(command: str, lines: tuple[str, ...]) -
 
 def test_help_tells_what_is_refused() -> None:
     assert "--json[=VALUE]" in run_command(FakeController(), "squeue", "--help").out
-    assert "refused: use that user's own commands" in run_command(FakeController(), "scontrol", "--help").out
+    assert "refused: there are no federations" in run_command(FakeController(), "scancel", "--help").out
 
 
 def test_lists_of_fields_and_states() -> None:

@@ -139,7 +139,8 @@ def test_processes_of_jobs() -> None:
         ["100", "1", "batch", "0", "0"],
         ["101", "1", "batch", "-", "-"],
     ]
-    assert run_command(controller, "scontrol", "listpids", caller=ALICE).out.count("\n") == 1
+    said = run_command(controller, "scontrol", "listpids", caller=ALICE)
+    assert (said.out, said.err, said.code) == ("", "No job steps exist on this node.\n", 1)
     assert run_command(controller, "scontrol", "pidinfo", "101").out.startswith("Slurm JobId=1 ends at ")
     assert run_command(controller, "scontrol", "pidinfo", "101", caller=ALICE).code == 1
     assert run_command(controller, "scontrol", "liststeps").out.split()[2:] == ["1", "0", "1", "batch"]
