@@ -529,11 +529,13 @@ def runs_of(nodes: IntArray) -> IntArray:
 
 @compiled
 def pick_runs(bits: Bits, wanted: int) -> IntArray:
-    """Whole idle nodes: the longest runs of neighbours, then the shortest that suffices for what is left. Ascending; none
-    when there are fewer than ``wanted``."""
+    """Whole idle nodes: the longest runs of neighbours, then the shortest that suffices for what is left; a single one is the
+    first. Ascending; none when there are fewer than ``wanted``."""
     nodes = rows_of_bits(bits)
     if len(nodes) < wanted:
         return nodes[:0]
+    if wanted == 1:
+        return nodes[:1]
     bounds = runs_of(nodes)
     lengths = bounds[1:] - bounds[:-1]
     taken = np.zeros(len(lengths), dtype=np.int64)
@@ -674,18 +676,23 @@ def pick_shares(
     if not fixed:
         most = min(maximum, usable)
         wanted = max(minimum, most if exact else min(most, tasks))
-    bounds = runs_of(nodes)
-    sums = np.zeros(len(bounds) - 1, dtype=np.int64)
-    for run in range(len(sums)):
-        for position in range(bounds[run], bounds[run + 1]):
-            sums[run] += holds[position]
-    order = leaf_order(bounds[1:] - bounds[:-1], sums, wanted, tasks)
     positions = np.empty(usable, dtype=np.int64)
     count = 0
-    for run in order:
-        for position in range(bounds[run], bounds[run + 1]):
-            positions[count] = position
-            count += 1
+    if maximum == 1:  # the first node that suffices
+        for position in range(usable):
+            if count == 0 and holds[position] >= tasks:
+                positions[0] = position
+                count = 1
+    else:
+        bounds = runs_of(nodes)
+        sums = np.zeros(len(bounds) - 1, dtype=np.int64)
+        for run in range(len(sums)):
+            for position in range(bounds[run], bounds[run + 1]):
+                sums[run] += holds[position]
+        for run in leaf_order(bounds[1:] - bounds[:-1], sums, wanted, tasks):
+            for position in range(bounds[run], bounds[run + 1]):
+                positions[count] = position
+                count += 1
     wanted = max(min(wanted, count), minimum)
     if count < minimum:
         return none, none, nothing

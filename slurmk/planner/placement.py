@@ -132,7 +132,7 @@ class Placer:
             order = self._in_blocks(need, nodes, tasks, self.blocks)
             chosen = self._enough(need, order, tasks, free, nodes)
             return None if chosen is None else self._placed(need, nodes, tasks, free, chosen)
-        order = self._order(need, nodes, tasks)
+        order = self._order(need, nodes, tasks, free)
         chosen = self._enough(need, order, tasks, free, nodes)
         if chosen is None and len(order) < len(nodes):
             order = self._order(need, nodes, tasks, anywhere=True)
@@ -177,6 +177,8 @@ class Placer:
     def _idle_runs(self, need: Requirement, nodes: IntArray) -> Placement:
         """The same choice as the general one makes, for the common case: a fixed number of nodes, alike, no topology."""
         count = need.minimum_nodes
+        if count == 1:
+            return Placement(nodes[:1], np.array([need.tasks], dtype=np.int64), None)
         bounds = np.concatenate(([0], (nodes[1:] - nodes[:-1] != 1).nonzero()[0] + 1, [len(nodes)]))
         lengths = bounds[1:] - bounds[:-1]
         order = (-lengths).argsort(kind="stable")
@@ -196,10 +198,14 @@ class Placer:
 
     # ------------------------------------------------------------------------------------------ which nodes
 
-    def _order(self, need: Requirement, nodes: IntArray, tasks: IntArray, *, anywhere: bool = False) -> IntArray:
+    def _order(
+        self, need: Requirement, nodes: IntArray, tasks: IntArray, free: Counts | None = None, *, anywhere: bool = False
+    ) -> IntArray:
         """Positions in ``nodes`` in the order to take them."""
         if self._is_serial(need):
             return np.lexsort((-nodes, self._weights(need)[nodes]))
+        if need.maximum_nodes == 1 and not (anywhere or len(need.required) or need.choice.groups or self._lln(need)):
+            return self._single(need, nodes, tasks, free)
         first = self._first(need, nodes)
         left = np.ones(len(nodes), dtype=np.bool_)
         left[first] = False
@@ -218,6 +224,20 @@ class Placer:
             rest = rest[np.lexsort((self.has_gres[nodes[rest]], self.weight[nodes[rest]]))]
         rest = self._leaves(nodes, tasks, rest, nodes_left, tasks_left)
         return np.concatenate((first, rest)) if len(first) else rest
+
+    def _single(self, need: Requirement, nodes: IntArray, tasks: IntArray, free: Counts | None) -> IntArray:
+        """The nodes that suffice alone, for a job of one node: those of least weight, in the order of configuration."""
+        held = self.capacity[:, nodes] if free is None else free
+        good = (tasks >= need.tasks) & (held[CPUS] >= need.demand.minimum_cpus)
+        for rows, amount in need.job_gres:
+            good &= self.compiler.job_gres_on(need, rows, held) >= amount
+        alone = np.flatnonzero(good)
+        chosen: IntArray = alone[np.argsort(self._weights(need)[nodes[alone]], kind="stable")]
+        if len(chosen) and self.has_gres is not None and not takes_gres(need):
+            weights, leaves = self.weight[nodes[chosen]], self.topology.levels[0][nodes[chosen]]
+            near = (leaves == leaves[0]) & (weights == weights[0])
+            chosen = chosen[np.lexsort((self.has_gres[nodes[chosen]], ~near))]
+        return chosen
 
     def _in_blocks(self, need: Requirement, nodes: IntArray, tasks: IntArray, blocks: Blocks) -> IntArray:
         """Positions of nodes in segments of one block each; more of them while those chosen hold too few tasks."""

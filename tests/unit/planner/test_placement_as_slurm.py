@@ -133,6 +133,47 @@ PARTLY_USED: list[tuple[dict[str, Any], dict[str, int], dict[str, int]]] = [
 ]  # fmt: skip
 
 
+ONE_NODE: dict[str, Any] = {"minimum_nodes": 1, "maximum_nodes": 1}
+TWO_NODES: dict[str, Any] = {"minimum_nodes": 2, "maximum_nodes": 2}
+
+USES: list[dict[str, int]] = [
+    {"n1": 8, "n2": 4, "n5": 16, "n7": 16, "n8": 4},
+    {"n1": 4, "n2": 2, "n3": 6, "n5": 8, "n6": 4, "n7": 12},
+    {"n1": 8, "n2": 8, "n3": 4, "n5": 8, "n6": 16, "n7": 16, "n8": 16},
+    {"n1": 8, "n2": 8, "n3": 4, "n4": 2, "n5": 8, "n6": 16, "n7": 16, "n8": 16},
+    {"n5": 2, "n6": 1, "n7": 3, "n8": 15},
+]
+
+ONE_OF_SEVERAL_LEAVES: list[tuple[int, dict[str, Any], dict[str, int]]] = [
+    (0, {"tasks": 3, **ONE_NODE}, {"n2": 3}),  # a job of one node takes the first that will do, on whatever leaf
+    (0, {"tasks": 3}, {"n6": 3}),  # one of any number begins on the smallest leaf that suffices
+    (0, {"tasks": 8}, {"n6": 8}),
+    (0, {"tasks": 10}, {"n6": 10}),
+    (0, {"tasks": 6, **TWO_NODES}, {"n6": 5, "n8": 1}),
+    (0, {"tasks": 20, **TWO_NODES}, {"n6": 16, "n8": 4}),
+    (1, {"tasks": 2, **ONE_NODE}, {"n1": 2}),
+    (1, {"tasks": 5}, {"n1": 4, "n2": 1}),
+    (1, {"tasks": 10}, {"n1": 4, "n2": 6}),
+    (1, TWO_NODES, {"n1": 1, "n2": 1}),
+    (1, {"tasks": 9, "minimum_nodes": 3, "maximum_nodes": 3}, {"n1": 4, "n2": 4, "n3": 1}),
+    (1, {"tasks": 10, "partition": "cpu"}, {"n5": 8, "n6": 2}),
+    (1, {"tasks": 6, "partition": "cpu", **TWO_NODES}, {"n5": 5, "n6": 1}),
+    (2, {"tasks": 4}, {"n5": 4}),
+    (2, {"tasks": 1, **ONE_NODE}, {"n3": 1}),
+    (2, {"tasks": 10}, {"n3": 4, "n4": 6}),
+    (2, TWO_NODES, {"n3": 1, "n4": 1}),
+    (3, {"tasks": 5}, {"n5": 5}),
+    (3, {"tasks": 11}, {"n3": 4, "n4": 6, "n5": 1}),
+    (4, {"tasks": 15, "partition": "cpu"}, {"n5": 14, "n6": 1}),
+    (4, {"tasks": 30, "partition": "cpu"}, {"n5": 14, "n6": 15, "n7": 1}),
+]
+
+
+@pytest.mark.parametrize(("used", "request_", "expected"), ONE_OF_SEVERAL_LEAVES)
+def test_which_leaf(used: int, request_: dict[str, Any], expected: dict[str, int]) -> None:
+    assert given_to(plan(snapshot(job(**request_), running=(busy(90, USES[used]),)))) == expected
+
+
 @pytest.mark.parametrize(("request_", "used", "expected"), PARTLY_USED)
 def test_on_a_partly_used_cluster(request_: dict[str, Any], used: dict[str, int], expected: dict[str, int]) -> None:
     assert given_to(plan(snapshot(job(**request_), running=(busy(90, used),)))) == expected
