@@ -84,7 +84,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _positive(text: str) -> int:
-    if not text.isdigit() or not 1 <= int(text) <= 1 << 30:
+    if not text.isdecimal() or not 1 <= int(text) <= 1 << 30:
         raise argparse.ArgumentTypeError("must be a whole number from 1 on")
     return int(text)
 

@@ -65,7 +65,7 @@ class Outcome:
             "mean_bounded_slowdown": float(slowdowns.mean()),
             "p95_wait": float(np.percentile(waits, 95)),
             "max_wait": int(waits.max()),
-            "utilization": float((trace.size * trace.run).sum() / (trace.procs * makespan)),
+            "utilization": float((trace.size * trace.run.astype(np.float64)).sum() / (trace.procs * makespan)),
             "makespan": makespan,
             "broken_promises": int((self.starts > self.promised).sum()),
         }

@@ -19,6 +19,9 @@ from slurmk.planner.snapshot import IntArray
 YEAR = 365 * 86400
 """Seconds that stand for "no limit"."""
 
+MOST = 1 << 40
+"""More processors, or seconds, are taken for a slip."""
+
 
 class TraceError(ValueError):
     """What is wrong with a trace, with the line's number where one is to blame."""
@@ -77,6 +80,8 @@ def records_of(lines: Iterable[str], fields: str = "") -> tuple[list[Record], Ma
     rest = _chain(first, numbered)
     if fields:
         return _sacct(_chain((0, fields.replace(",", "|")), rest))
+    if first[1].lstrip().lower().startswith("jobid") and "|" not in first[1]:
+        raise TraceError("line 1: no | between the names of fields, as sacct -P prints it")
     return _sacct(rest) if "|" in first[1] else _swf(rest)
 
 
@@ -94,11 +99,15 @@ def trace_of(
     Raises TraceError when the machine's size is unknown or no job is left.
     """
     wanted = list(records)
+    if not wanted:
+        raise TraceError("it has no jobs")
     if nodes is not None:
         wanted = [replace(record, size=_nodes(record, machine)) for record in wanted]
     size = nodes or procs or machine.processors or machine.nodes or _largest_use(wanted)
     if size <= 0:
         raise TraceError("nothing says how large the machine is: name --procs P or --nodes N")
+    if size > MOST:
+        raise TraceError(f"a machine of {size} processors: name --procs P or --nodes N")
     kept = [record for record in wanted if _counts(record, size)]
     kept.sort(key=lambda record: record.submit)
     kept = kept[:jobs]
@@ -174,11 +183,12 @@ def _swf(lines: Iterable[tuple[int, str]]) -> tuple[list[Record], Machine]:
     for number, line in lines:
         if line.lstrip().startswith(";"):
             name, _, value = line.lstrip("; \t").partition(":")
-            if value.split() and value.split()[0].isdigit():
-                header[name.strip()] = int(value.split()[0])
+            digits = value.strip().partition(" ")[0].partition(".")[0]
+            if digits.isdecimal() and len(digits) < 20:
+                header[name.strip().lower()] = int(digits)
             continue
         records.append(_swf_record(number, line.split()))
-    return records, Machine(header.get("MaxProcs", 0), header.get("MaxNodes", 0), header.get("UnixStartTime", 0))
+    return records, Machine(header.get("maxprocs", 0), header.get("maxnodes", 0), header.get("unixstarttime", 0))
 
 
 def _swf_record(number: int, fields: list[str]) -> Record:
@@ -188,7 +198,7 @@ def _swf_record(number: int, fields: list[str]) -> Record:
         raise TraceError(f"line {number}: {_odd(fields)!r} is no number, as in Standard Workload Format all are") from None
     if len(values) < 9:
         raise TraceError(f"line {number}: {len(values)} fields where a job has 18")
-    if max(map(abs, values)) > 1 << 40:
+    if max(map(abs, values)) > MOST:
         raise TraceError(f"line {number}: a number that is out of range")
     size = values[7] if values[7] > 0 else values[4]
     user = str(values[11]) if len(values) > 11 and values[11] >= 0 else ""
@@ -211,7 +221,8 @@ def _odd(fields: list[str]) -> str:
 
 def _sacct(lines: Iterable[tuple[int, str]]) -> tuple[list[Record], Machine]:
     lines = iter(lines)
-    names = [name.strip().lower().partition("%")[0] for name in next(lines)[1].rstrip("\r\n").split("|")]
+    first = next(lines)[1].rstrip("\r\n")
+    names = [name.strip().lower().partition("%")[0] for name in first.split("|")]
     if names[0][:1].isdigit():
         raise TraceError("line 1: it names no field; --fields LIST says which ones sacct --noheader printed")
     for name, others in _SACCT_NEEDED.items():
@@ -219,6 +230,8 @@ def _sacct(lines: Iterable[tuple[int, str]]) -> tuple[list[Record], Machine]:
             raise TraceError(f"line 1: no field for {name}; sacct -P --format must have one of {', '.join(others)}")
     records = []
     for number, line in lines:
+        if line.rstrip("\r\n") == first:
+            continue  # several outputs one after another
         fields = _named(number, names, line.rstrip("\r\n").split("|"))
         if "." not in (fields.get("jobid") or fields.get("jobidraw", "")):
             records.append(_sacct_record(number, fields))
@@ -253,7 +266,7 @@ _SACCT_NEEDED = {
 }
 """What a replay needs, and the fields of sacct that say it, the best one first."""
 
-_NO_TIME = ("", "Unknown", "None", "N/A", "INVALID")
+_NO_TIME = ("", "unknown", "none", "none assigned", "n/a", "invalid")
 
 
 def _sacct_record(number: int, fields: Mapping[str, str]) -> Record:
@@ -265,7 +278,7 @@ def _sacct_record(number: int, fields: Mapping[str, str]) -> Record:
     else:
         run = end - start if start >= 0 and end >= 0 else -1
     raw = fields.get("timelimitraw", "")
-    limit = 60 * int(raw) if raw.isdigit() and len(raw) < 12 else _duration(number, fields.get("timelimit", "") or raw)
+    limit = 60 * int(raw) if raw.isdecimal() and len(raw) < 12 else _duration(number, fields.get("timelimit", "") or raw)
     nodes = _first_count(number, fields, "node", "reqnodes", "nnodes", "allocnodes")
     size = _first_count(number, fields, "cpu", "reqcpus", "ncpus", "alloccpus")
     return Record(
@@ -302,9 +315,9 @@ def _whole(number: int, text: str) -> int:
 
 
 def _moment(number: int, text: str) -> int:
-    if text in _NO_TIME:
+    if text.lower() in _NO_TIME:
         return -1
-    if text.isdigit() and len(text) <= 12:
+    if text.isdecimal() and len(text) <= 12:
         return int(text)
     try:
         moment = datetime.fromisoformat(text)
@@ -317,11 +330,11 @@ def _duration(number: int, text: str) -> int:
     """``[days-]hours:minutes:seconds`` or ``minutes:seconds``, as sacct prints; without any limit a year."""
     if text.upper() in ("UNLIMITED", "PARTITION_LIMIT"):
         return YEAR
-    if text in _NO_TIME:
+    if text.lower() in _NO_TIME:
         return -1
     days, _, clock = text.rpartition("-")
     parts = clock.partition(".")[0].split(":")
-    if not all(part.isdigit() and len(part) < 10 for part in (*parts, days or "0")) or len(parts) > 3:
+    if not all(part.isdecimal() and len(part) < 10 for part in (*parts, days or "0")) or len(parts) > 3:
         raise TraceError(f"line {number}: {text!r} is no duration")
     seconds = 0
     for part in parts:

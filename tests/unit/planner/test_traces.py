@@ -108,6 +108,15 @@ def test_sacct_as_sites_print_it() -> None:
             "none of its 4 jobs can be replayed: 2 without time limit, 1 without run time, 1 larger than the machine",
         ),
         ("1|wrap|debug|4\n", "line 1: it names no field; --fields LIST says which ones sacct --noheader printed"),
+        ("JobID Submit\n", "line 1: no | between the names of fields, as sacct -P prints it"),
+        ("; MaxProcs: 5\n", "it has no jobs"),
+        ("JobID|Submit|Elapsed|Timelimit|NCPUS\n", "it has no jobs"),
+        (
+            "; MaxProcs: 9223372036854775807\n1 0 0 5 1 0 0 1 9\n",
+            "a machine of 9223372036854775807 processors: name --procs P or --nodes N",
+        ),
+        ("JobID|Submit|Elapsed|Timelimit|NCPUS\n1|2|00:01|00:0²|1\n", "line 2: '00:0²' is no duration"),
+        ("JobID|Submit|Elapsed|TimelimitRaw|NCPUS\n1|2|00:01|²|1\n", "line 2: '²' is no duration"),
         ("JobID|State\n1|COMPLETED\n", "line 1: no field for the submission; sacct -P --format must have one of Submit"),
         ("JobID|Submit|Elapsed|Timelimit|NCPUS\n1|2|3\n", "line 2: 3 fields where the first line names 5"),
         ("JobID|Submit|Elapsed|Timelimit|NCPUS\n1|soon|00:01|00:01|1\n", "line 2: 'soon' is no time"),
@@ -121,7 +130,7 @@ def test_what_is_wrong(text: str, said: str) -> None:
     assert str(caught.value) == said
 
 
-@given(st.text(alphabet="0123456789 -.;|:TKjobidsumtelaprcuUNv\n", max_size=300))
+@given(st.text(alphabet="0123456789 -.;|:TKjobidsumtelaprcuUNv²٣\n", max_size=300))
 def test_no_text_does_worse_than_an_error_of_its_own(text: str) -> None:
     try:
         found = trace(text)
@@ -129,6 +138,17 @@ def test_no_text_does_worse_than_an_error_of_its_own(text: str) -> None:
         return
     assert len(found) > 0
     assert (found.run <= found.limit).all()
+
+
+def test_outputs_one_after_another_and_what_never_started() -> None:
+    later = SACCT.replace("13_4|bob|2026-11-30T07:00:06|Unknown", "14|bob|2026-11-30T07:00:06|None assigned")
+    read = records_of((SACCT + later).splitlines(keepends=True))
+    assert [record.number for record in read[0]] == ["11", "12", "13_4", "11", "12", "14"]
+    assert [record.start for record in read[0]][2::3] == [-1, -1]
+
+
+def test_header_of_a_trace_in_other_letters() -> None:
+    assert trace(SWF.replace("MaxProcs: 100", "maxprocs: 100.0 (of 128)")).procs == 100
 
 
 def test_size_that_nobody_says_is_what_was_in_use_at_once() -> None:
