@@ -16,7 +16,7 @@ from grammar.errors import GrammarError
 from grammar.frequencies import task_interval
 from slurmk.model.job import Job, JobFiles, JobRequest, NodeShare
 from slurmk.model.site import Site
-from slurmk.model.states import INFINITE, NO_VALUE
+from slurmk.model.states import INFINITE, NO_VALUE, JobState
 
 VERSION = 1
 
@@ -84,10 +84,54 @@ def describe(job: Job, files: JobFiles, site: Site, extra: Mapping[str, Any]) ->
         "submit_line": job.submit_line,
         "task_prolog": site.task_prolog,
         "task_epilog": site.task_epilog,
+        "site_programs": _site_programs(job, site),
         "parameters": {name: site.parameters[name] for name in PARAMETERS if site.parameters.get(name)},
         "request": _requested(job, site),
         "components": [_component(each, site) for each in files.components],
         **extra,
+    }
+
+
+def _site_programs(job: Job, site: Site) -> dict[str, Any]:
+    """The site's programs before and after the job on its nodes (``slurmk.stepd.site_programs``); nothing where there are
+    none. Theirs are variables that the job's own processes do not have."""
+    if not (site.prolog or site.epilog):
+        return {}
+    request = job.request
+    told = {
+        "COMMENT": request.comment,
+        "CONSTRAINTS": request.constraints,
+        "EXTRA": request.extra,
+        "LICENSES": request.licenses,
+        "NTASKS": request.tasks,
+        "RESERVATION": job.reservation,
+        "STDERR": request.standard_error,
+        "STDIN": (request.standard_input or "/dev/null") if job.batch else None,
+        "STDOUT": (request.standard_output or _default_output(job)) if job.batch else None,
+        "WORK_DIR": request.current_working_directory,
+    }
+    return {
+        "prolog": list(site.prolog),
+        "epilog": list(site.epilog),
+        "prolog_timeout": site.prolog_timeout,
+        "epilog_timeout": site.epilog_timeout,
+        "flags": sorted(flag.lower() for flag in site.prolog_flags),
+        "variables": {f"SLURM_JOB_{name}": str(value) for name, value in told.items() if value not in (None, "")},
+    }
+
+
+def _default_output(job: Job) -> str:
+    name = "slurm-%j.out" if job.array_task_id is None else "slurm-%A_%a.out"
+    return f"{(job.request.current_working_directory or '').rstrip('/')}/{name}"
+
+
+def ending(job: Job) -> dict[str, int]:
+    """What stepd is told of the job's end."""
+    return {
+        "exit_code": job.exit_code,
+        "derived_exit_code": job.derived_exit_code,
+        "end_time": job.end_time,
+        "restarts": job.restarts + (job.state is JobState.PENDING),
     }
 
 

@@ -51,9 +51,17 @@ class Launcher(Protocol):
         """Deliver a signal to the job's steps (as scancel says), or to one step."""
         ...
 
-    async def terminate(self, job_id: int, restart: int, kill_wait: int, nodes: Sequence[str], cause: str = "") -> None:
+    async def terminate(
+        self,
+        job_id: int,
+        restart: int,
+        kill_wait: int,
+        nodes: Sequence[str],
+        cause: str = "",
+        ended: Mapping[str, int] | None = None,
+    ) -> None:
         """End everything of the job: TERM and CONT now, KILL ``kill_wait`` seconds later. ``cause`` as in
-        effects.Terminate. Reports NodesReleased."""
+        effects.Terminate, ``ended`` as ``bridge.description.ending`` has it. Reports NodesReleased."""
         ...
 
     async def update_limit(self, job_id: int, restart: int, end_time: int | None) -> None:

@@ -34,7 +34,18 @@ from typing import Any
 
 from bridge.launcher import Report
 from slurmk import wire
-from slurmk.core.events import BatchEnded, Event, JobStarted, LaunchFailed, NodesReleased, StepEnded, StepStarted
+from slurmk.core.events import (
+    BatchEnded,
+    EpilogFailed,
+    Event,
+    JobStarted,
+    LaunchFailed,
+    NodesReleased,
+    PrologFailed,
+    PrologRuns,
+    StepEnded,
+    StepStarted,
+)
 from slurmk.model.job import BATCH_STEP, INTERACTIVE_STEP, Spread, Step, Usage
 from slurmk.model.states import JobState
 
@@ -181,13 +192,20 @@ class StepdLink:
         if attempt is not None:
             attempt.seats[attempt.first].tell({"kind": "signal", "signal": signal, "step": step_id, "flags": flags})
 
-    def terminate(self, key: tuple[int, int], kill_wait: int, nodes: Sequence[str], cause: str = "") -> None:
-        """End everything on those nodes, and have the job's output say why."""
+    def terminate(
+        self,
+        key: tuple[int, int],
+        kill_wait: int,
+        nodes: Sequence[str],
+        cause: str = "",
+        ended: Mapping[str, int] | None = None,
+    ) -> None:
+        """End everything on those nodes, and have the job's output say why; ``ended`` is for the site's epilog."""
         attempt = self.attempts.get(key)
         for node in nodes if attempt is not None else ():
             if attempt is not None and node in attempt.seats:
                 attempt.seats[node].ending = True
-                attempt.seats[node].tell({"kind": "terminate", "kill_wait": kill_wait, "cause": cause})
+                attempt.seats[node].tell({"kind": "terminate", "kill_wait": kill_wait, "cause": cause, "ended": ended or {}})
 
     def limit(self, key: tuple[int, int], end_time: int | None) -> None:
         """The job's time limit moved."""
@@ -432,9 +450,19 @@ def events_of(attempt: Attempt, node: str, message: Mapping[str, Any], now: floa
         case "started":
             events: list[Event] = [] if attempt.started else [JobStarted(now, job_id, restart, _begun(attempt, message, now))]
             attempt.started = True
+            if message.get("prolog"):
+                events.append(PrologRuns(now, job_id, restart))
             if "step" in message:
                 events.append(StepStarted(now, restart, step_of(job_id, message["step"], attempt.most_steps)))
             return events
+        case "prologs_over":
+            return [PrologRuns(now, job_id, restart, over=True)]
+        case "prolog_failed":
+            log.error("job %d on %s: %s", job_id, node, text := _text(message.get("message", "")))
+            return [PrologFailed(now, job_id, restart, text, node, drain=not attempt.pods)]
+        case "epilog_failed":
+            log.error("job %d on %s: %s", job_id, node, _text(message.get("message", "")))
+            return [] if attempt.pods else [EpilogFailed(now, job_id, restart, node)]
         case "step_started":
             return [StepStarted(now, restart, step_of(job_id, message["step"], attempt.most_steps))]
         case "step_ended":

@@ -242,7 +242,15 @@ class KubernetesLauncher:
     ) -> None:
         self._link.signal((job_id, restart), signal, step_id, int(flags))
 
-    async def terminate(self, job_id: int, restart: int, kill_wait: int, nodes: Sequence[str], cause: str = "") -> None:
+    async def terminate(
+        self,
+        job_id: int,
+        restart: int,
+        kill_wait: int,
+        nodes: Sequence[str],
+        cause: str = "",
+        ended: Mapping[str, int] | None = None,
+    ) -> None:
         presence = self._presences.get((job_id, restart))
         if presence is None:
             self._tell(NodesReleased(time.time(), job_id, restart, tuple(nodes)))
@@ -253,7 +261,7 @@ class KubernetesLauncher:
         free = {*presence.free, *lost}
         left = [node for node in nodes if node not in free]
         apart = [node for node in left if not self._has_stepd(presence, node)]
-        self._link.terminate(presence.key, kill_wait, left, cause)
+        self._link.terminate(presence.key, kill_wait, left, cause, ended)
         if whole and apart:
             self._spawn(self._delete(presence, kill_wait))
         elif apart:

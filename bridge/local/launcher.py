@@ -117,7 +117,15 @@ class LocalLauncher:
     ) -> None:
         self._link.signal((job_id, restart), signal, step_id, int(flags))
 
-    async def terminate(self, job_id: int, restart: int, kill_wait: int, nodes: Sequence[str], cause: str = "") -> None:
+    async def terminate(
+        self,
+        job_id: int,
+        restart: int,
+        kill_wait: int,
+        nodes: Sequence[str],
+        cause: str = "",
+        ended: Mapping[str, int] | None = None,
+    ) -> None:
         attempt = self._link.attempts.get((job_id, restart))
         gone = tuple(node for node in nodes if attempt is None or self._is_gone(attempt, node))
         if gone:
@@ -127,7 +135,7 @@ class LocalLauncher:
                     if node in attempt.seats:
                         attempt.seats[node].released = True
                 self._forget_if_over(attempt)
-        self._link.terminate((job_id, restart), kill_wait, [node for node in nodes if node not in gone], cause)
+        self._link.terminate((job_id, restart), kill_wait, [node for node in nodes if node not in gone], cause, ended)
 
     async def update_limit(self, job_id: int, restart: int, end_time: int | None) -> None:
         self._link.limit((job_id, restart), end_time)

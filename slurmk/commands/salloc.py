@@ -40,9 +40,10 @@ from slurmk.commands.submission import (
 from slurmk.core.effects import Accepted, Refused
 from slurmk.core.errors import Errno, SlurmError
 from slurmk.core.events import JobSelection, Kill, Submission, Submit
+from slurmk.core.prologs import is_prolog_failure
 from slurmk.model.job import Job, JobRequest
 from slurmk.model.site import Site
-from slurmk.model.states import JobFlag, JobState
+from slurmk.model.states import JobFlag, JobState, Reason
 
 NAME = "salloc"
 
@@ -279,7 +280,9 @@ async def _wait_for_nodes(waiting: _Waiting) -> int | None:
 
 
 def _ready(job: Job) -> bool:
-    return job.allocation is not None and job.state is JobState.RUNNING and not job.flags & JobFlag.CONFIGURING
+    """Whether it runs, and no prolog has to run before (PrologFlags=Alloc)."""
+    running = job.allocation is not None and job.state is JobState.RUNNING and not job.flags & JobFlag.CONFIGURING
+    return running and job.reason is not Reason.PROLOG
 
 
 async def _something(waiting: _Waiting, jobs: Sequence[Job], signalled: asyncio.Future[int], seconds: float | None) -> None:
@@ -309,6 +312,13 @@ def _tell_waited(waiting: _Waiting, told: bool, seconds: float) -> None:
 
 def _ended(waiting: _Waiting, jobs: Sequence[Job | None]) -> int:
     """The job is over before it began."""
+    failed = next((job for job in jobs if job is not None and is_prolog_failure(job.system_comment)), None)
+    if failed is not None:
+        waiting.tell(f"Granted job allocation {waiting.job_id}")
+        waiting.tell(failed.system_comment)
+        waiting.tell(f"Job allocation {waiting.job_id} has been revoked.")
+        waiting.tell(f"Job allocation {waiting.job_id} has been revoked", error=True)
+        return exit_error(waiting.call.environment)
     waiting.tell(f"Job allocation {waiting.job_id} has been revoked.")
     if any(job is not None and job.state is JobState.CANCELLED for job in jobs):
         waiting.tell("Job has been cancelled")
@@ -341,6 +351,9 @@ async def _cancel(waiting: _Waiting) -> None:
 
 def _tell_granted(waiting: _Waiting) -> None:
     waiting.tell(f"Granted job allocation {waiting.job_id}")
+    site = waiting.controller.machine.site
+    if site.prolog and "Alloc" in site.prolog_flags:
+        waiting.tell("Waiting for resource configuration")
     for job in _jobs(waiting):
         assert job.allocation is not None
         waiting.tell(f"Nodes {compress(job.allocation.nodes)} are ready for job")

@@ -354,8 +354,10 @@ def _nothing(site: Site) -> list[tuple[str, str]]:
 
 
 def _numbered(name: str) -> Callable[[Site], list[tuple[str, str]]]:
-    """A program that is listed only when there is one."""
-    return lambda site: [(f"{name}[0]", site.parameters[name])] if site.parameters.get(name) else []
+    """Programs that are listed one by one, and only when there are some."""
+    return lambda site: [
+        (f"{name}[{index}]", value) for index, value in enumerate(filter(None, site.parameters.get(name, "").split("\n")))
+    ]
 
 
 def _either(per_cpu: str) -> Callable[[Site, str], list[tuple[str, str]]]:

@@ -44,9 +44,10 @@ from slurmk.commands.submission import (
 from slurmk.core.effects import Accepted, Refused
 from slurmk.core.errors import Errno, SlurmError
 from slurmk.core.events import Submission, Submit
+from slurmk.core.prologs import is_prolog_failure
 from slurmk.model.job import Job, JobRequest
 from slurmk.model.site import Site
-from slurmk.model.states import JobFlag, JobState
+from slurmk.model.states import JobFlag, JobState, Reason
 from slurmk.model.step import StepRequest
 
 NAME = "srun"
@@ -657,7 +658,8 @@ async def _wait_for_nodes(
             if job is None or job.state.finished:
                 output.error(_ended_early(job))
                 return None
-            if job.allocation is not None and job.state is JobState.RUNNING and not job.flags & JobFlag.CONFIGURING:
+            configuring = job.flags & JobFlag.CONFIGURING or job.reason is Reason.PROLOG
+            if job.allocation is not None and job.state is JobState.RUNNING and not configuring:
                 if told and not quiet:
                     output.error(f"{NAME}: job {job_id} has been allocated resources\n")
                 return job
@@ -705,6 +707,8 @@ async def _something(controller: Controller, job_id: int, signalled: asyncio.Fut
 def _ended_early(job: Job | None) -> str:
     if job is None:
         return f"{NAME}: error: Unable to allocate resources: {SlurmError(Errno.INVALID_JOB_ID)}\n"
+    if is_prolog_failure(job.system_comment):
+        return f"{NAME}: {job.system_comment}\n"
     if job.state is JobState.CANCELLED:
         return f"{NAME}: Force Terminated JobId={job.job_id}\n" + _already_over()
     return _already_over()

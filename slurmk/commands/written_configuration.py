@@ -43,7 +43,9 @@ def _settings(parameters: Mapping[str, str]) -> Iterator[str]:
         else:
             yield f"{'#' if value == key.default else ''}{key.name}={_bare(key, value)}"
     named = {key.name for key in KEYS} | NOT_WRITTEN
-    yield from (f"{name}={value}" for name, value in parameters.items() if name not in named)
+    for name, value in parameters.items():
+        if name not in named:
+            yield from (f"{name}={each}" for each in value.split("\n"))  # programs may be several
 
 
 def _bare(key: Key, text: str) -> str:

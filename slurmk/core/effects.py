@@ -3,7 +3,7 @@ and nothing else of an event is done, or answered, before that transaction is on
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from slurmk.core.errors import SlurmError
@@ -117,6 +117,14 @@ class Terminate:
     kill_wait: int
     nodes: tuple[str, ...]
     cause: str = ""
+    job: Job | None = field(default=None, compare=False)  # as it ended, for the site's epilogs
+
+
+@dataclass(frozen=True, slots=True)
+class RunEpilog:
+    """Run the controller's own epilog of a job that ends (EpilogSlurmctld); ``EpilogEnded`` is the answer."""
+
+    job: Job
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +198,7 @@ Effect: TypeAlias = (
     | Launch
     | Signal
     | Terminate
+    | RunEpilog
     | UpdateLimit
     | Mail
     | CordonNode

@@ -8,7 +8,8 @@ from dataclasses import replace
 
 from grammar.crontab import parse_spec
 from slurmk.core import mail
-from slurmk.core.effects import ForgetJob, SaveStep, Terminate
+from slurmk.core.effects import ForgetJob, RunEpilog, SaveStep, Terminate
+from slurmk.core.events import EpilogEnded
 from slurmk.core.priority import priority_of
 from slurmk.core.state import Phase, Turn, phase_of
 from slurmk.model.job import Job
@@ -86,7 +87,10 @@ def end(
     assert job.allocation is not None
     nodes = tuple(name for name in job.allocation.nodes if name not in gone)
     if nodes:
-        turn.emit(Terminate(job.job_id, job.restarts, wait, nodes, _cause(job)))
+        turn.emit(Terminate(job.job_id, job.restarts, wait, nodes, _cause(job), job))
+    if turn.state.site.epilog_slurmctld:
+        turn.state.epilogs.add(job.job_id)
+        turn.emit(RunEpilog(job))
     return release(turn, job, gone)
 
 
@@ -111,8 +115,11 @@ def _suspended_now(turn: Turn, job: Job) -> int:
 
 
 def release(turn: Turn, job: Job, nodes: frozenset[str]) -> Job:
-    """These nodes are free of the job. With the last of them a COMPLETING job is over, or back in the queue."""
+    """These nodes are free of the job. With the last of them a COMPLETING job is over, or back in the queue, unless the
+    controller's own epilog still runs: then it goes on COMPLETING, without nodes."""
     state = turn.state
+    if job.flags & JobFlag.EPILOG_RUNS:
+        return job
     released = state.released.setdefault(job.job_id, set())
     released |= nodes
     assert job.allocation is not None
@@ -122,6 +129,21 @@ def release(turn: Turn, job: Job, nodes: frozenset[str]) -> Job:
     _close_steps(turn, job)
     turn.wake_planner()
     job = state.jobs[job.job_id]
+    if job.job_id in state.epilogs:
+        return turn.save(replace(job, flags=job.flags | JobFlag.EPILOG_RUNS))
+    return _over(turn, job)
+
+
+def epilog_ended(turn: Turn, event: EpilogEnded) -> None:
+    """The controller's own epilog of a job is over, and with it the job, if its nodes are free."""
+    turn.state.epilogs.discard(event.job_id)
+    job = turn.state.jobs.get(event.job_id)
+    if job is not None and job.restarts == event.restart and job.flags & JobFlag.EPILOG_RUNS:
+        _over(turn, replace(job, flags=job.flags & ~JobFlag.EPILOG_RUNS))
+        turn.wake_planner()
+
+
+def _over(turn: Turn, job: Job) -> Job:
     if job.state is JobState.PENDING:
         return _back_in_queue(turn, job)
     job = turn.save(replace(job, flags=job.flags & ~JobFlag.COMPLETING))

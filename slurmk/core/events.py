@@ -300,6 +300,47 @@ class BatchEnded:
 
 
 @dataclass(frozen=True, slots=True)
+class PrologRuns:
+    """The prolog of a job's nodes runs before anything else of it may (PrologFlags=Alloc), or is ``over`` on all."""
+
+    time: float
+    job_id: int
+    restart: int
+    over: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PrologFailed:
+    """A prolog failed: that of ``node``, which is drained then if it may (``drain``), or the controller's own, without one."""
+
+    time: float
+    job_id: int
+    restart: int
+    message: str
+    node: str = ""
+    drain: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class EpilogFailed:
+    """The epilog of a job failed on a node, which is drained."""
+
+    time: float
+    job_id: int
+    restart: int
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class EpilogEnded:
+    """The controller's own epilog of a job is over."""
+
+    time: float
+    job_id: int
+    restart: int
+
+
+@dataclass(frozen=True, slots=True)
 class NodesReleased:
     """All processes of the job are gone on these nodes; when none is left the job leaves COMPLETING."""
 
@@ -414,6 +455,10 @@ Event: TypeAlias = (
     | NodeChanged
     | QuotasChanged
     | Tick
+    | PrologRuns
+    | PrologFailed
+    | EpilogFailed
+    | EpilogEnded
     | Reconfigure
     | SiteChanged
 )

@@ -19,6 +19,7 @@ from slurmk.core import (
     partitions,
     planning,
     preemption,
+    prologs,
     quotas,
     reservation_times,
     reservation_use,
@@ -30,7 +31,7 @@ from slurmk.core import (
     updates,
 )
 from slurmk.core.effects import Accepted, Effect, Refused
-from slurmk.core.endings import end, finish_pending, forget_old
+from slurmk.core.endings import end, epilog_ended, finish_pending, forget_old
 from slurmk.core.errors import SlurmError
 from slurmk.core.events import (
     BatchEnded,
@@ -41,6 +42,8 @@ from slurmk.core.events import (
     DeletePartition,
     DeleteReservation,
     EndRecurrence,
+    EpilogEnded,
+    EpilogFailed,
     Event,
     Hold,
     JobSelection,
@@ -52,6 +55,8 @@ from slurmk.core.events import (
     NodesReleased,
     Planned,
     Preempted,
+    PrologFailed,
+    PrologRuns,
     QuotasChanged,
     Reconfigure,
     Requeue,
@@ -148,6 +153,7 @@ class Machine:
         turn = Turn(state, self.users, latest)
         for job in list(state.jobs.values()):
             updates.restore_job(turn, job)
+            prologs.restore_epilog(turn, job)
         while turn.noted:
             dependencies.changed(turn, turn.noted.pop(0))
         turn.wake_planner()
@@ -422,6 +428,10 @@ _HANDLERS: dict[type[Event], Callable[[Turn, Any], None]] = {
     NodeFailed: transitions.report,
     Preempted: transitions.report,
     Withdrawn: transitions.report,
+    PrologRuns: prologs.prolog_runs,
+    PrologFailed: prologs.prolog_failed,
+    EpilogFailed: prologs.epilog_failed,
+    EpilogEnded: epilog_ended,
 }
 
 __all__ = ["Accepted", "Machine", "Refused", "SlurmError"]

@@ -104,6 +104,7 @@ class State:
         self.dependants: dict[int, set[int]] = {}  # job or array id -> jobs that wait for it
         self.waiting_on: dict[int, frozenset[int]] = {}
         self.usage: dict[str, NodeUsage] = {}
+        self.epilogs: set[int] = set()  # jobs of which the controller's own epilog runs
         self.released: dict[int, set[str]] = {}  # nodes of a job whose processes are gone already
         self.alarms: list[tuple[int, int]] = []  # (time, job id)
         self.finished: list[tuple[int, int]] = []  # (end time, job id) of jobs to forget
@@ -342,6 +343,8 @@ def _asks(job: Job) -> tuple[object, ...]:
 
 def holds_nodes(job: Job) -> bool:
     """True while the job's allocation is in use."""
+    if job.flags & JobFlag.EPILOG_RUNS:
+        return False
     return bool(job.flags & JobFlag.COMPLETING) or job.state in (JobState.RUNNING, JobState.SUSPENDED)
 
 

@@ -68,7 +68,7 @@ def _running_ended(turn: Turn, job: Job, event: BatchEnded) -> None:
     description = _signal_text(event.exit_code & 0x7F) if reason is Reason.RAISED_SIGNAL else ""
     end(turn, job, state, reason, description=description, exit_code=event.exit_code, gone=gone)
     if not job.het_job_offset:
-        for other in _other_components(turn, job):
+        for other in other_components(turn, job):
             end(turn, other, state, reason, description=description, exit_code=event.exit_code)
 
 
@@ -84,7 +84,7 @@ def _run_again(turn: Turn, job: Job, exit_code: int, gone: frozenset[str]) -> bo
     return True
 
 
-def _other_components(turn: Turn, job: Job) -> list[Job]:
+def other_components(turn: Turn, job: Job) -> list[Job]:
     """Components of the same het job that hold nodes and are not ending."""
     members = sorted(turn.state.by_het.get(job.het_job_id, ())) if job.het_job_id else ()
     others = [turn.state.jobs[member] for member in members if member != job.job_id]
@@ -126,7 +126,7 @@ def _running_launch_failed(turn: Turn, job: Job, event: LaunchFailed) -> None:
     makes every job that has not begun wait for a while."""
     if event.retry and job.flags & JobFlag.CONFIGURING:
         gone = frozenset(event.nodes)
-        for component in (job, *_other_components(turn, job)):
+        for component in (job, *other_components(turn, job)):
             try_later(turn, component, event.message, gone)
             gone = frozenset()
         return
@@ -135,7 +135,7 @@ def _running_launch_failed(turn: Turn, job: Job, event: LaunchFailed) -> None:
         end(turn, job, JobState.FAILED, Reason.JOB_LAUNCH_FAILURE, kill_wait=0, gone=frozenset(event.nodes))
         return
     gone = frozenset(event.nodes)
-    for component in (job, *_other_components(turn, job)):
+    for component in (job, *other_components(turn, job)):
         failed = replace(component, flags=component.flags | JobFlag.LAUNCH_FAILED, system_comment=event.message)
         requeue(turn, failed, Reason.JOB_LAUNCH_FAILURE, held=True, gone=gone)
         gone = frozenset()  # of the other components nothing is gone
@@ -160,7 +160,7 @@ def lose_nodes(turn: Turn, job: Job, lost: frozenset[str], *, gone: bool = True)
         turn.save(replace(job, allocation=replace(job.allocation, shares=left)))
         turn.wake_planner()
         return
-    for component in (job, *_other_components(turn, job)):
+    for component in (job, *other_components(turn, job)):
         if may_requeue(turn, job):
             requeue(
                 turn,
@@ -180,7 +180,7 @@ def _preempted(turn: Turn, job: Job, event: Preempted) -> None:
     """The job gave way to others: it is queued again where it may be, or over."""
     gone = frozenset(event.nodes) | frozenset(turn.state.released.get(job.job_id, ()))
     again = may_requeue(turn, job)
-    for component in (job, *_other_components(turn, job)):
+    for component in (job, *other_components(turn, job)):
         noted = replace(component, system_comment=event.message)
         if again:
             requeue(turn, noted, Reason.NONE, held=False, gone=gone, ended_as=JobState.PREEMPTED)
@@ -192,7 +192,7 @@ def _preempted(turn: Turn, job: Job, event: Preempted) -> None:
 def _withdrawn(turn: Turn, job: Job, event: Withdrawn) -> None:
     """Somebody took the job away by other tools: as if root had cancelled it."""
     gone = frozenset(event.nodes) | frozenset(turn.state.released.get(job.job_id, ()))
-    for component in (job, *_other_components(turn, job)):
+    for component in (job, *other_components(turn, job)):
         noted = replace(component, system_comment=event.message)
         end(turn, noted, JobState.CANCELLED, Reason.NONE, user_id=0, gone=gone)
         gone = frozenset()

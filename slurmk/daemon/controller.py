@@ -59,6 +59,7 @@ from slurmk.daemon.members import Members
 from slurmk.daemon.memory import collect_now_and_then
 from slurmk.daemon.planning import Planning
 from slurmk.daemon.returning import Returning
+from slurmk.daemon.site_programs import SitePrograms
 from slurmk.daemon.timers import Timers
 from slurmk.daemon.triggers import TriggerKeeper
 from slurmk.model.job import Job
@@ -315,7 +316,13 @@ class Daemon:
         self.timers = Timers(loop, lambda: self.engine.report(Tick(self.now())))
         self.planning = Planning(self._snapshot, self._take_plan)
         self.planning.timed = lambda seconds, length, full: self.statistics.planned(self.now(), seconds, length, full=full)
-        self.launching = Launching(self.launcher, self._files, lambda event: self.engine.report(event), self.now)
+        self.launching = Launching(
+            self.launcher,
+            self._files,
+            lambda event: self.engine.report(event),
+            self.now,
+            SitePrograms(lambda: self.machine, self.now),
+        )
         self.committer = Committer(self._store, loop)
         self.engine = Engine(
             self._build,
@@ -361,7 +368,7 @@ class Daemon:
             if (job.job_id, job.restarts) in never_launched and not job.flags & JobFlag.COMPLETING:
                 self.launching.perform(Launch(job))
             elif job.flags & JobFlag.COMPLETING and job.allocation is not None:
-                self.launching.perform(Terminate(job.job_id, job.restarts, self._site.kill_wait, job.allocation.nodes))
+                self.launching.perform(Terminate(job.job_id, job.restarts, self._site.kill_wait, job.allocation.nodes, job=job))
 
     def _drop_strays(self) -> None:
         """Jobs of a table that was being put in place, or taken away, when an earlier controller ended are in none."""

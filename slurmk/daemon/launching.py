@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 
+from bridge.description import ending
 from bridge.launcher import JobFiles, Launcher, Report
-from slurmk.core.effects import CordonNode, Effect, Launch, Signal, Terminate, UpdateLimit
-from slurmk.core.events import LaunchFailed
+from slurmk.core.effects import CordonNode, Effect, Launch, RunEpilog, Signal, Terminate, UpdateLimit
+from slurmk.core.events import EpilogEnded, LaunchFailed, PrologFailed
+from slurmk.daemon.site_programs import SitePrograms
 from slurmk.model.job import Job
 
 log = logging.getLogger(__name__)
@@ -19,7 +21,8 @@ AT_ONCE = 32
 
 
 class Launching:
-    """``files`` finds what a job's processes start from; ``report`` is told when that or the launcher fails."""
+    """``files`` finds what a job's processes start from; ``report`` is told when that or the launcher fails. ``programs`` are
+    those that the site runs before and after."""
 
     def __init__(
         self,
@@ -27,13 +30,16 @@ class Launching:
         files: Callable[[Job], Awaitable[JobFiles]],
         report: Report,
         now: Callable[[], float],
+        programs: SitePrograms,
     ) -> None:
         self._launcher = launcher
+        self._programs = programs
         self._files = files
         self._report = report
         self._now = now
         self._room = asyncio.Semaphore(AT_ONCE)
         self._last: dict[int, asyncio.Task[None]] = {}
+        self._epilogs: set[asyncio.Task[None]] = set()
 
     def perform(self, effect: Effect) -> None:
         """Carry out one effect, after those of the same job that came before."""
@@ -46,10 +52,10 @@ class Launching:
                     self._launcher.signal(effect.job_id, effect.restart, effect.signal, effect.step_id, effect.flags),
                 )
             case Terminate():
-                self._enqueue(
-                    effect.job_id,
-                    self._launcher.terminate(effect.job_id, effect.restart, effect.kill_wait, effect.nodes, effect.cause),
-                )
+                self._programs.cut_off(effect.job_id)
+                self._enqueue(effect.job_id, self._terminate(effect))
+            case RunEpilog(job=job):
+                self._beside(self._run_epilog(job))
             case UpdateLimit():
                 self._enqueue(effect.job_id, self._launcher.update_limit(effect.job_id, effect.restart, effect.end_time))
             case CordonNode():
@@ -79,7 +85,26 @@ class Launching:
         except Exception:
             log.exception("the launcher failed")
 
+    def _beside(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._epilogs.add(task)
+        task.add_done_callback(self._epilogs.discard)
+
+    async def _run_epilog(self, job: Job) -> None:
+        await self._programs.epilog(job)
+        self._report(EpilogEnded(self._now(), job.job_id, job.restarts))
+
+    async def _terminate(self, effect: Terminate) -> None:
+        ended = None if effect.job is None else ending(effect.job)
+        await self._launcher.terminate(effect.job_id, effect.restart, effect.kill_wait, effect.nodes, effect.cause, ended=ended)
+
     async def _launch(self, job: Job) -> None:
+        ready = await self._programs.prolog(job)
+        if ready is None:
+            return
+        if not ready:
+            self._report(PrologFailed(self._now(), job.job_id, job.restarts, "PrologSlurmctld failed"))
+            return
         try:
             files = await self._files(job)
             async with self._room:

@@ -18,6 +18,7 @@ from grammar.errors import GrammarError
 from grammar.hostlist import HostlistError, compress, expand, in_order
 from grammar.times import format_elapsed, parse_duration, parse_duration_seconds
 from slurmk.model.node import GresCapacity, Node, Partition
+from slurmk.model.prolog_flags import PrologFlagsError, parse_prolog_flags
 from slurmk.model.site import Site, Switch
 from slurmk.model.states import INFINITE, NodeFlag, NodeState
 from slurmk.model.topology import Topology, read_topology
@@ -230,8 +231,14 @@ def _settled(configuration: Configuration) -> Site:
         preempt_parameters=_pairs(_text(configuration, "PreemptParameters").lower()),
         private_data=_private_data(configuration),
         operators=tuple(dict.fromkeys(("root", user))),
-        prolog=_text(configuration, "Prolog"),
-        epilog=_text(configuration, "Epilog"),
+        slurm_user=user,
+        prolog=_repeated(configuration, "Prolog"),
+        epilog=_repeated(configuration, "Epilog"),
+        prolog_slurmctld=_repeated(configuration, "PrologSlurmctld"),
+        epilog_slurmctld=_repeated(configuration, "EpilogSlurmctld"),
+        prolog_flags=_prolog_flags(configuration.get("PrologFlags")),
+        prolog_timeout=_timeout(configuration, "PrologTimeout"),
+        epilog_timeout=_timeout(configuration, "EpilogTimeout"),
         task_prolog=_text(configuration, "TaskProlog"),
         task_epilog=_text(configuration, "TaskEpilog"),
         return_to_service=_number(configuration, "ReturnToService", 0),
@@ -241,6 +248,30 @@ def _settled(configuration: Configuration) -> Site:
 def _text(configuration: Configuration, key: str, default: str = "") -> str:
     setting = configuration.get(key)
     return setting.value if setting else default
+
+
+def _repeated(configuration: Configuration, key: str) -> tuple[str, ...]:
+    """The values of a key that may stand several times;"""
+    return tuple(setting.value for setting in configuration.repeated.get(key.lower(), ()) if setting.value != "(null)")
+
+
+def _prolog_flags(setting: Setting | None) -> tuple[str, ...]:
+    if setting is None or setting.value.lower() == "(null)":
+        return ()
+    try:
+        return parse_prolog_flags(setting.words)
+    except PrologFlagsError as error:
+        raise setting.error(f"{error}: PrologFlags invalid: {setting.value}") from None
+
+
+_NO_TIMEOUT = 65534
+"""What Slurm takes for no limit of a prolog's time."""
+
+
+def _timeout(configuration: Configuration, key: str) -> int | None:
+    """Seconds that prologs or epilogs may take: by their own key, else by that for both."""
+    seconds = _number(configuration, key, _number(configuration, "PrologEpilogTimeout", _NO_TIMEOUT))
+    return None if seconds >= _NO_TIMEOUT else seconds
 
 
 def _exit_codes(configuration: Configuration, key: str) -> frozenset[int]:
@@ -351,6 +382,13 @@ def _shown(configuration: Configuration) -> dict[str, str]:
         setting = configuration.get(key.name)
         if key.value is not Value.FACT:
             shown[key.name] = _with_unit(key.default if setting is None else _as_shown(setting), key.unit)
+    for name in ("Prolog", "Epilog", "PrologSlurmctld", "EpilogSlurmctld"):
+        values = _repeated(configuration, name)
+        if values:
+            shown[name] = "\n".join(values)
+    flags = _prolog_flags(configuration.get("PrologFlags"))
+    if flags:
+        shown["PrologFlags"] = ",".join(flags)
     shown["JobDefaults"] = _job_defaults(configuration.get) or shown["JobDefaults"]
     for key in OTHER_KEYS:
         setting = configuration.get(key.name)

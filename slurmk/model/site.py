@@ -78,8 +78,14 @@ class Site:
     preempt_parameters: Mapping[str, str] = field(default_factory=dict)
     private_data: tuple[str, ...] = ()
     operators: tuple[str, ...] = ("root",)  # users who may act on everyone's jobs
-    prolog: str = ""
-    epilog: str = ""
+    slurm_user: str = "root"  # whose the controller's own programs are
+    prolog: tuple[str, ...] = ()  # programs on nodes, before and after a job there; names may be patterns
+    epilog: tuple[str, ...] = ()
+    prolog_slurmctld: tuple[str, ...] = ()  # programs of the controller's own
+    epilog_slurmctld: tuple[str, ...] = ()
+    prolog_flags: tuple[str, ...] = ()
+    prolog_timeout: int | None = None
+    epilog_timeout: int | None = None
     task_prolog: str = ""
     task_epilog: str = ""
     return_to_service: int = 0

@@ -47,6 +47,7 @@ class JobFlag(IntFlag):
     SIGNALING = 0x400000
     STAGE_OUT = 0x800000
     EXPEDITING = 0x1000000
+    EPILOG_RUNS = 0x40000000  # slurmk's own, shown nowhere: COMPLETING goes on for the controller's epilog, without nodes
 
 
 STATE_CODES: dict[JobState, str] = {

@@ -32,7 +32,7 @@ import socket
 import time
 
 from slurmk import wire
-from slurmk.stepd import environment, layout, messages, output, ports, programs, questions, texts, usage
+from slurmk.stepd import environment, layout, messages, output, ports, programs, questions, site_programs, texts, usage
 from slurmk.stepd.environment import INTERACTIVE_STEP
 
 TYPE_CHECKING = False
@@ -50,6 +50,12 @@ LONGEST_PATH = 100
 
 PEER_SECONDS = 60.0
 """How long a step waits for a stepd that was not heard of yet."""
+
+LONGEST_PROLOG = 86400.0
+"""Seconds that the start of a step waits for a prolog that has no limit."""
+
+PROLOG_FAILED = 54
+"""The wait status of tasks that a failed prolog kept from starting, as in Slurm (0:54)."""
 
 REGISTER_SECONDS = 30.0
 
@@ -90,6 +96,10 @@ class KeeperLink:
     def tell(self, message: Mapping[str, Any]) -> None:
         if not self.writer.is_closing():
             self.writer.write(messages.pack(dict(message)))
+
+
+class PrologFailed(Exception):
+    """The site's prolog failed on a node that tasks should start on."""
 
 
 class Step:
@@ -270,9 +280,24 @@ class StepManager:
                 message = messages.unpack(payload) if kind == wire.MESSAGE else {}
                 if message.get("kind") == "written":
                     self._written(int(message["id"]), message)
+                elif message.get("kind") == "prolog_failed":
+                    self._prolog_failed(name, str(message["step"]))
         finally:
             if self._peers.get(name) is writer:
                 del self._peers[name]
+
+    async def all_there(self) -> None:
+        """Wait until all of the job's nodes have come, whose prologs are over then (PrologFlags=Alloc)."""
+        for share in self.job["nodes"]:
+            if share["node"] != self.node.name:
+                await self._peer(str(share["node"]))
+
+    def _prolog_failed(self, name: str, number: str) -> None:
+        """A node cannot have tasks of that step."""
+        step = self.steps.get(int(number)) if number.isdigit() else None
+        expected = step.expected.pop(name, None) if step is not None else None
+        if expected is not None and not expected.done():
+            expected.set_exception(PrologFailed())
 
     async def _serve_keeper(self, opening: Message, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         step = self.steps.get(int(opening["step"]))
@@ -558,6 +583,9 @@ class StepManager:
     async def _start_on(self, step: Step, index: int, name: str, specification: Message) -> None:
         """Have the tasks of one node started, and listen until they are gone."""
         if step.layout.job_nodes[index] == self.node.index:
+            if not await self.node.prepared():
+                self._not_prepared(step, index, name)
+                return
             made = self.node.fork_keeper(specification)
             writer = await made.open()
             await self._listen(step, KeeperLink(name, made.reader, writer))
@@ -567,11 +595,28 @@ class StepManager:
         try:
             peer = await asyncio.wait_for(self._peer(name), PEER_SECONDS)
             peer.write(messages.pack({"kind": "keeper", "specification": specification}))
-            link = await asyncio.wait_for(asyncio.shield(expected), PEER_SECONDS)
+            link = await asyncio.wait_for(asyncio.shield(expected), self._patience)
         except asyncio.TimeoutError:
             self._lost(step, index, name)
             return
+        except PrologFailed:
+            self._not_prepared(step, index, name)
+            return
         await link.over.wait()
+
+    @property
+    def _patience(self) -> float:
+        """Seconds within which a node must have begun a step's tasks; its prolog may have to run first."""
+        if not site_programs.has(self.job, "prolog"):
+            return PEER_SECONDS
+        seconds = site_programs.timeout(self.job, "prolog")
+        return LONGEST_PROLOG if seconds is None else seconds + PEER_SECONDS
+
+    def _not_prepared(self, step: Step, index: int, name: str) -> None:
+        for rank in step.layout.ranks[index]:
+            step.statuses[rank] = PROLOG_FAILED
+        failed = {"kind": "failed", "node": name, "text": "Job prolog failed", "errno": 128 + PROLOG_FAILED, "lines": []}
+        step.tell(failed)
 
     async def _peer(self, name: str) -> asyncio.StreamWriter:
         while name not in self._peers:

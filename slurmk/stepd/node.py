@@ -18,7 +18,7 @@ import sys
 import time
 
 from slurmk import wire
-from slurmk.stepd import cgroup, environment, keeper, messages, output, processes, questions, texts, usage
+from slurmk.stepd import cgroup, environment, keeper, messages, output, processes, questions, site_programs, texts, usage
 from slurmk.stepd.manager import StepManager
 from slurmk.stepd.reports import Reports
 
@@ -102,6 +102,10 @@ class Node:
         self._end_time: Optional[int] = None
         self._limit_told = False  # the end is as it was told apart, not as the description has it
         self._peer: Optional[asyncio.Task[Any]] = None
+        self._programs: Dict[int, asyncio.Future[int]] = {}  # of the site, by process
+        self._prologed: Optional[asyncio.Task[bool]] = None
+        self._ended: Message = {}  # what the controller said of the job's end
+        self._cleaning = False  # the epilog runs, or has run
 
     @property
     def batch(self) -> Optional[Keeper]:
@@ -190,6 +194,7 @@ class Node:
             if message["id"] == self._released:
                 self._finished.set()
         elif kind == "terminate":
+            self._ended = dict(message.get("ended") or {})
             self.terminate(float(message["kill_wait"]), str(message.get("cause", "")))
         elif kind == "signal":
             self.signal(int(message["signal"]), message.get("step"), int(message.get("flags", 0)))
@@ -224,20 +229,74 @@ class Node:
         self.job = job
         self._informed = True
         self.index = next(number for number, node in enumerate(job["nodes"]) if node["node"] == self.name)
+        at_once = site_programs.flagged(job, "alloc") and site_programs.has(job, "prolog")
         if self.index:
+            if at_once:
+                self.spawn(self.prepared())
             return
         self.manager = StepManager(self)
         await self.manager.listen()
         _write(os.path.join(self.directory, MANAGER_FILE), self.manager.address.encode(), 0o600)
         self._tell({"kind": "address", "manager": self.manager.address})
         self._set_limit(self._end_time if self._limit_told else job["end_time"])
-        if not job["batch"]:
-            self.reports.add("started", begun=job["start_time"])
+        if at_once or (job["batch"] and site_programs.has(job, "prolog")):
+            self.spawn(self._begin_prepared(at_once))
+        else:
+            await self._begin_work()
+
+    async def _begin_work(self) -> None:
+        if not self.job["batch"]:
+            self.reports.add("started", begun=self.job["start_time"])
             return
         try:
             await self._start_batch()
         except OSError as error:
             self.reports.add("launch_failed", message="%s: %s" % (error.filename or self.directory, error.strerror))
+
+    # ---------------------------------------------------------------- prolog and epilog
+
+    async def _begin_prepared(self, at_once: bool) -> None:
+        """Begin once the prolog has run, here or with PrologFlags=Alloc (``at_once``) on all nodes; the job runs meanwhile."""
+        self.reports.add("started", begun=self.job["start_time"], prolog=at_once)
+        ready = await self.prepared()
+        if ready and at_once and self.manager is not None:
+            await self.manager.all_there()
+            self.reports.add("prologs_over")
+        if not ready or self.terminating or self._over:
+            return
+        if self.timed_out:
+            self._over = True
+            self.reports.add("batch_ended", exit_code=int(signal.SIGTERM), timed_out=True)
+        elif self.job["batch"]:
+            await self._begin_work()
+
+    async def prepared(self) -> bool:
+        """Have the site's prolog run here, if it has not; whether work of the job may be begun on this node. The controller is
+        told when not."""
+        if not site_programs.has(self.job, "prolog"):
+            return True
+        if self._prologed is None:
+            self._prologed = self.spawn(self._run_prolog())
+        return await asyncio.shield(self._prologed)
+
+    async def _run_prolog(self) -> bool:
+        try:
+            await site_programs.run(self.job, self.index, "prolog", self._programs.__setitem__)
+        except (site_programs.Failed, OSError) as error:
+            self.reports.add("prolog_failed", message=str(error))
+            return False
+        finally:
+            asyncio.get_running_loop().call_soon(self._check_released)
+        return True
+
+    async def _run_epilog(self) -> None:
+        try:
+            await site_programs.run(self.job, self.index, "epilog", self._programs.__setitem__, self._ended)
+        except (site_programs.Failed, OSError) as error:
+            self.reports.add("epilog_failed", message=str(error))
+        self._released = self.reports.add("released")
+
+    # ---------------------------------------------------------------- keepers and the script
 
     def fork_keeper(self, specification: Mapping[str, Any]) -> Keeper:
         """Fork the keeper of a step on this node."""
@@ -299,6 +358,7 @@ class Node:
             "umask": job["umask"],
             "environment": environment.batch_environment(job),
             "tasks": [task],
+            **{name: [job[name], ""] for name in ("task_prolog", "task_epilog") if job.get(name)},
         }
         self._batch_step = {
             "step": "batch",
@@ -427,9 +487,15 @@ class Node:
         self._check_released()
 
     def _check_released(self) -> None:
-        if self.terminating and not self.keepers and not self._released:
-            if self.manager is not None:
-                self.manager.close()
+        preparing = self._prologed is not None and not self._prologed.done()
+        if self._released or self._cleaning or preparing or self.keepers or not self.terminating:
+            return
+        if self.manager is not None:
+            self.manager.close()
+        if site_programs.has(self.job, "epilog"):
+            self._cleaning = True
+            self.spawn(self._run_epilog())
+        else:
             self._released = self.reports.add("released")
 
     # ---------------------------------------------------------------- processes and peers
@@ -438,17 +504,21 @@ class Node:
         """Keepers that ended, and processes whose keeper was killed: those have nobody, so they end too."""
         while True:
             try:
-                process, _ = os.waitpid(-1, os.WNOHANG)
+                process, status = os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
                 break
             if not process:
                 break
+            program = self._programs.pop(process, None)
+            if program is not None and not program.done():
+                program.set_result(status)
             gone = self.keepers.pop(process, None)
             if gone is not None:
                 cgroup.Group("%s/%s" % (cgroup.node_name(self.place), gone.step)).kill()
             if gone is not None and self.index and gone.writer is not None:
                 gone.writer.close()  # on the first node, what it said last is still to be read
-        strays = [child for child in processes.children(os.getpid()) or [] if child not in self.keepers]
+        ours = {*self.keepers, *self._programs}
+        strays = [child for child in processes.children(os.getpid()) or [] if child not in ours]
         for child in strays:
             processes.send_signal([child, *processes.descendants(child)], signal.SIGKILL)
         if self._released == -1 and not self.keepers:
@@ -472,7 +542,16 @@ class Node:
             self._peer.cancel()
         self._peer = self.spawn(self._be_peer(address))
 
+    async def _host(self, order: Message, writer: asyncio.StreamWriter) -> None:
+        """Have tasks of a step here, whose manager is told when there can be none."""
+        if not await self.prepared():
+            writer.write(messages.pack({"kind": "prolog_failed", "step": order["step"]}))
+        elif not self.terminating:
+            await self.fork_keeper(order).open()
+
     async def _be_peer(self, address: str) -> None:
+        if site_programs.flagged(self.job, "alloc") and not await self.prepared():
+            return
         while True:
             with contextlib.suppress(*LOST):
                 await self._serve_manager(address)
@@ -486,11 +565,10 @@ class Node:
                 if message.get("kind") == "write":
                     answer = questions.answer(self, questions.of_file(message))
                     writer.write(messages.pack(dict(answer, kind="written", id=message["id"])))
-                elif message.get("kind") == "keeper" and not self.terminating:
+                elif message.get("kind") == "keeper":
                     order = dict(message["specification"], manager=address, secret=self.place["secret"])
                     order.update({name: self.job[name] for name in ("uid", "gid", "groups")})
-                    made = self.fork_keeper(order)
-                    await made.open()
+                    self.spawn(self._host(order, writer))
         finally:
             writer.close()
 

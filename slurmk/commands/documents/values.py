@@ -68,7 +68,7 @@ def exit_code(status: int) -> dict[str, object]:
     return {"status": [_ERROR if code else _SUCCESS], "return_code": number(code), "signal": _NO_SIGNAL}
 
 
-_FLAGS = tuple(sorted(flag for flag in JobFlag if flag))
+_FLAGS = tuple(sorted(flag for flag in JobFlag if flag and flag is not JobFlag.EPILOG_RUNS))
 
 
 @lru_cache(maxsize=1024)

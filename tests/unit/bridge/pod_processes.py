@@ -109,8 +109,16 @@ class PodProcesses:
     ) -> None:
         self.link.signal((job_id, restart), signal, step_id, int(flags))
 
-    async def terminate(self, job_id: int, restart: int, kill_wait: int, nodes: Sequence[str], cause: str = "") -> None:
-        self.link.terminate((job_id, restart), kill_wait, nodes, cause)
+    async def terminate(
+        self,
+        job_id: int,
+        restart: int,
+        kill_wait: int,
+        nodes: Sequence[str],
+        cause: str = "",
+        ended: Mapping[str, int] | None = None,
+    ) -> None:
+        self.link.terminate((job_id, restart), kill_wait, nodes, cause, ended)
 
     async def update_limit(self, job_id: int, restart: int, end_time: int | None) -> None:
         self.link.limit((job_id, restart), end_time)

@@ -72,7 +72,15 @@ class NotingLauncher:
     ) -> None:
         pass
 
-    async def terminate(self, job_id: int, restart: int, kill_wait: int, nodes: Sequence[str], cause: str = "") -> None:
+    async def terminate(
+        self,
+        job_id: int,
+        restart: int,
+        kill_wait: int,
+        nodes: Sequence[str],
+        cause: str = "",
+        ended: Mapping[str, int] | None = None,
+    ) -> None:
         self.terminated.append(job_id)
         self.report(NodesReleased(self.now(), job_id, restart, tuple(nodes)))
 
@@ -280,7 +288,15 @@ def test_restart_takes_up_what_runs_and_launches_what_was_not(tmp_path: Path) ->
 
 def test_a_cancellation_that_was_saved_is_carried_out_after_a_restart(tmp_path: Path) -> None:
     class Forgetful(NotingLauncher):
-        async def terminate(self, job_id: int, restart: int, kill_wait: int, nodes: Sequence[str], cause: str = "") -> None:
+        async def terminate(
+            self,
+            job_id: int,
+            restart: int,
+            kill_wait: int,
+            nodes: Sequence[str],
+            cause: str = "",
+            ended: Mapping[str, int] | None = None,
+        ) -> None:
             """As if the controller died before this."""
 
     async def story() -> None:
