@@ -14,7 +14,7 @@ from typing import Any
 from grammar.arrays import parse_array
 from grammar.errors import GrammarError
 from grammar.frequencies import task_interval
-from slurmk.model.job import Job, JobFiles, JobRequest, NodeShare
+from slurmk.model.job import Allocation, Job, JobFiles, JobRequest, NodeShare
 from slurmk.model.site import Site
 from slurmk.model.states import INFINITE, NO_VALUE, JobState
 
@@ -41,6 +41,7 @@ def describe(job: Job, files: JobFiles, site: Site, extra: Mapping[str, Any]) ->
     assert job.allocation is not None
     request = job.request
     topology = Topology(site)
+    shards = _shards_of_gpus(site, job.allocation)
     return {
         "version": VERSION,
         "job": job.job_id,
@@ -57,7 +58,7 @@ def describe(job: Job, files: JobFiles, site: Site, extra: Mapping[str, Any]) ->
         "user": job.credentials.user_name,
         "group": job.credentials.group_name,
         "groups": list(job.credentials.groups),
-        "nodes": [_share(share, topology) for share in job.allocation.shares],
+        "nodes": [_share(share, topology, shards.get(share.node, 0)) for share in job.allocation.shares],
         "whole_nodes": job.allocation.whole_nodes,
         "batch": job.batch and not job.het_job_offset,  # a het job's script runs in its first component
         "script": _text(files.script),
@@ -68,7 +69,7 @@ def describe(job: Job, files: JobFiles, site: Site, extra: Mapping[str, Any]) ->
         "umask": job.umask,
         "start_time": job.start_time,
         "end_time": end_of(job),
-        "over_time": site.over_time_limit * 60,
+        "over_time": job.over_time_limit * 60,
         "signal": request.kill_warning_signal,
         "signal_delay": request.kill_warning_delay,
         "signal_flags": request.kill_warning_flags or "",
@@ -85,6 +86,7 @@ def describe(job: Job, files: JobFiles, site: Site, extra: Mapping[str, Any]) ->
         "task_prolog": site.task_prolog,
         "task_epilog": site.task_epilog,
         "site_programs": _site_programs(job, site),
+        "pack_nodes": site.pack_nodes,
         "parameters": {name: site.parameters[name] for name in PARAMETERS if site.parameters.get(name)},
         "request": _requested(job, site),
         "components": [_component(each, site) for each in files.components],
@@ -188,7 +190,19 @@ def _limits(text: str) -> dict[str, int | None]:
     return {name: None if value == "unlimited" else int(value) for name, value in pairs}
 
 
-def _share(share: NodeShare, topology: Topology) -> dict[str, Any]:
+def _shards_of_gpus(site: Site, allocation: Allocation) -> dict[str, int]:
+    """How many shards each GPU is of the nodes on which the job has shards."""
+    names = {share.node for share in allocation.shares if any(each.name == "shard" for each in share.gres)}
+    found = {}
+    for node in site.nodes if names else ():
+        if node.name in names:
+            gpus, shards = (sum(each.count for each in node.gres if each.name == name) for name in ("gpu", "shard"))
+            found[node.name] = shards // max(1, gpus)
+    return found
+
+
+def _share(share: NodeShare, topology: Topology, shards: int) -> dict[str, Any]:
+    """What stepd is told of one node; ``shards`` are those of each of its GPUs."""
     return {
         "node": share.node,
         "cpus": share.cpus,
@@ -198,7 +212,9 @@ def _share(share: NodeShare, topology: Topology) -> dict[str, Any]:
         "tasks": share.tasks,
         "cpu_ids": list(share.cpu_ids),
         "gres": [
-            {"name": each.name, "type": each.type, "count": each.count, "indices": list(each.indices)} for each in share.gres
+            {"name": each.name, "type": each.type, "count": each.count, "indices": list(each.indices)}
+            | ({"each": shards} if each.name == "shard" and shards else {})
+            for each in share.gres
         ],
         "topology": topology.address(share.node),
     }

@@ -5,13 +5,12 @@ It tells less than that of a batch script: nothing of the node it runs on, for t
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from math import prod
 
 from grammar.hostlist import compress
-from slurmk.commands.submission import Options, option_variables
+from slurmk.commands.submission import Options, frequency_variable, option_variables
 from slurmk.model.job import Allocation, Job, JobRequest
 from slurmk.model.site import Site
 
@@ -101,14 +100,13 @@ def _component(job: Job, request: JobRequest, options: Options) -> dict[str, str
     if request.cpus_per_task is not None and "cpu" not in (request.tres_per_task or ""):
         rest = f",{request.tres_per_task}" if request.tres_per_task else ""
         found["SLURM_TRES_PER_TASK"] = f"cpu={request.cpus_per_task}{rest}"
-    for name in ("SLURM_TRES_PER_TASK", "SLURM_NTASKS_PER_GPU"):
-        if name in found:
-            found[name] = _equals_form(found[name])
+    if "SLURM_TRES_PER_TASK" in found and "tres-per-task" not in options.said:
+        found["SLURM_TRES_PER_TASK"] = _equals_form(found["SLURM_TRES_PER_TASK"])
     tasks = _tasks_of_layout(request, options)
     if tasks is not None:
         found |= dict.fromkeys(("SLURM_NTASKS", "SLURM_NPROCS"), str(tasks))
-    if request.cpu_frequency:
-        found["SLURM_CPU_FREQ_REQ"] = re.sub(r"[a-z]+", lambda word: word[0].capitalize(), request.cpu_frequency.lower())
+    if frequency := frequency_variable(request.cpu_frequency):
+        found["SLURM_CPU_FREQ_REQ"] = frequency
     if found.get("SLURM_DISTRIBUTION", "").startswith("plane"):
         found["SLURM_DISTRIBUTION"] = "plane"
     return found

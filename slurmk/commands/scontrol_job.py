@@ -185,7 +185,7 @@ def _gres_name(gres: GresShare) -> str:
 
 def _gres_on_node(share: NodeShare) -> str:
     def amount(gres: GresShare) -> str:
-        return f":{gres.count}(IDX:{_ranges(gres.indices)})" if gres.indices else f"(CNT:{gres.count})"
+        return f":{gres.count}(IDX:{_ranges(gres.indices)})" if gres.indices and gres.name != "shard" else f"(CNT:{gres.count})"
 
     return ",".join(f"{_gres_name(gres)}{amount(gres)}" for gres in share.gres)
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from bridge.launcher import STEPD_IN_POD, JobFiles
 from grammar.bindings import cpu_binding_type
+from grammar.constraints import features_of, matches, parse_constraint
 from grammar.errors import GrammarError
 from grammar.hostlist import compress, expand
 from grammar.options import SEVERITIES, OptionError
@@ -26,6 +27,8 @@ from slurmk.commands.call import VERSION_TEXT, Call, Controller, Output, Unreada
 from slurmk.commands.option_help import completions, help_text, usage_text
 from slurmk.commands.sbatch import EXIT_ERROR, EXIT_IMMEDIATE, as_bytes, exit_code_of, exit_error, tell_outlook
 from slurmk.commands.srun_components import Part, environment_of, groups_of, joined, members, of_several_programs, parts_of
+from slurmk.commands.step_environment import step_environment
+from slurmk.commands.step_sizes import ignored_in_job, is_exact, of_job, sizes_of
 from slurmk.commands.submission import (
     Options,
     absolute,
@@ -46,6 +49,7 @@ from slurmk.core.errors import Errno, SlurmError
 from slurmk.core.events import Submission, Submit
 from slurmk.core.prologs import is_prolog_failure
 from slurmk.model.job import Job, JobRequest
+from slurmk.model.node import Node
 from slurmk.model.site import Site
 from slurmk.model.states import JobFlag, JobState, Reason
 from slurmk.model.step import StepRequest
@@ -57,7 +61,7 @@ LARGEST_MULTI_PROG = 1 << 20
 PROGRAM_VARIABLE = "SLURMK_SRUN"
 """In ``Controller.access``: the words of srun's local part, quoted as a shell would read them."""
 
-OF_ALLOCATIONS = frozenset(("SLURM_JOB_NAME", "SLURM_GRES", "SLURM_GPUS_PER_NODE", "SLURM_EXCLUSIVE", "SLURM_JOB_ID"))
+OF_ALLOCATIONS = frozenset(("SLURM_JOB_NAME", "SLURM_EXCLUSIVE", "SLURM_JOB_ID"))
 """Variables that mean something outside of a job only (srun(1)); SLURM_JOB_ID is looked at here."""
 
 OF_STEPS = frozenset(("SLURM_STEP_GRES", "SLURM_JOB_ID"))
@@ -87,7 +91,7 @@ async def _run(call: Call, controller: Controller, caller: Output) -> int:
         raise OptionError(f"{NAME}: fatal: No command given to execute.", code=1)
     job_id = _job_id(early, call.environment)
     ignored = OF_STEPS if job_id is None else OF_ALLOCATIONS
-    environment = _of_component(call.environment, controller, job_id)
+    environment = of_job(_of_component(call.environment, controller, job_id))
     told = read_layers(NAME, environment, given, controller.now(), ignored_variables=ignored)
     options = told[0]
     if options.get("verbose"):
@@ -153,6 +157,8 @@ def _check_settings(options: Options, environment: Mapping[str, str], *, alone: 
         raise OptionError(f"{NAME}: error: No DISPLAY variable set, cannot setup x11 forwarding.")
     if options.get("x11"):
         raise OptionError(f"{NAME}: error: --x11: X11 is not forwarded")
+    if options.get("exact") and options.get("whole"):
+        raise OptionError(f"{NAME}: error: --exact and --whole are mutually exclusive.", code=1)
     if options.get("parsable") and not options.get("asynchronous"):
         raise OptionError(f"{NAME}: error: --parsable requires --async.", code=1)
     if alone and options.get("relative") is not None:
@@ -219,15 +225,19 @@ def _step_in_job(
     job = _running_job(call, controller, job_id)
     within = replace(call, environment=_of_component(call.environment, controller, job_id))
     checked = request_of(NAME, options, within)
-    output.error("".join(f"{line}\n" for line in checked.warnings))
+    assert job.allocation is not None
+    sizes, notices = sizes_of(options, checked.request, len(job.allocation.nodes))
+    told = [*(f"{NAME}: {line}" for line in (*ignored_in_job(options), *notices)), *checked.warnings]
+    output.error("".join(f"{line}\n" for line in told))
     step = _step(call, options, checked.request, operands, multi_prog, job, controller.machine.site)
-    step = _with_program(step, options, controller.machine.site, output)
+    step = replace(_with_program(step, options, controller.machine.site, output), **sizes)
+    step = _on_nodes_with(step, job, controller.machine.nodes)
     _check_step(step, job)
     if options.get("asynchronous"):
         raise _no_step(job, Errno.INVALID_FEATURE)
     if call.remote:
         _check_container(checked.request, job)
-    _execute(call, controller, output, step, job, options)
+    _execute(call, controller, output, step, job, options, step_environment(checked.request, options, alone=False))
     return 0
 
 
@@ -241,6 +251,7 @@ async def _steps_in_job(call: Call, controller: Controller, output: Output, part
     only = len(components) == 1
     chosen = [(0, part) for part in range(len(parts))] if only and len(parts) > 1 else groups_of(told, len(components))
     steps: list[StepRequest] = []
+    variables: dict[str, str] = {}
     for group, part in chosen:
         environment = environment_of(call.environment, group)
         options = read_layers(NAME, environment, given, now, ignored_variables=OF_ALLOCATIONS)[part]
@@ -249,23 +260,18 @@ async def _steps_in_job(call: Call, controller: Controller, output: Output, part
         multi_prog = await _multi_prog(output, options, parts[part].operands)
         step = _step(call, options, request, parts[part].operands, multi_prog, member, site)
         _check_step(step, member)
+        variables = variables or step_environment(request, options, alone=False)
         steps.append(replace(step, job_id=components[0].job_id))
     if len(chosen) > 1 and not only and "disable_hetjob_steps" in site.scheduler_parameters:
         several = "Job steps that span multiple components of a heterogeneous job are not currently supported"
         raise OptionError(f"{NAME}: fatal: {several}", code=1)
     if only and len(parts) > 1:
-        _execute(call, controller, output, of_several_programs(steps, job), job, told[0])
+        _execute(call, controller, output, of_several_programs(steps, job), job, told[0], variables)
         return 0
     access = [controller.access(components[group]) for group, _ in chosen]
     step = steps[0] if [group for group, _ in chosen] == [0] else joined(steps, access, controller.access(components[0]))
-    _execute(call, controller, output, step, components[chosen[0][0]], told[0])
+    _execute(call, controller, output, step, components[chosen[0][0]], told[0], variables)
     return 0
-
-
-def _layer(options: Options, name: str) -> str | None:
-    """Where an option was said last: ``environment`` or ``command line``."""
-    said = options.said.get(name)
-    return said[0] if said else None
 
 
 def _running_job(call: Call, controller: Controller, job_id: int) -> Job:
@@ -299,6 +305,18 @@ def _check_step(step: StepRequest, job: Job) -> None:
     named = _hosts(step.nodelist)
     if not named <= set(allocated):
         raise _no_step(job, Errno.REQUESTED_NODE_CONFIG_UNAVAILABLE)
+
+
+def _on_nodes_with(step: StepRequest, job: Job, nodes: Mapping[str, Node]) -> StepRequest:
+    """The step, kept from those of the job's nodes that lack its features. Raises OptionError."""
+    if not step.constraint or job.allocation is None:
+        return step
+    tree = parse_constraint(step.constraint)
+    known = {feature for node in nodes.values() for feature in node.features}
+    if not known.issuperset(features_of(tree)):
+        raise _no_step(job, Errno.INVALID_FEATURE)
+    lacking = [name for name in job.allocation.nodes if name in nodes and not matches(tree, frozenset(nodes[name].features))]
+    return replace(step, exclude=compress([*_hosts(step.exclude), *lacking])) if lacking else step
 
 
 def _check_container(request: JobRequest, job: Job) -> None:
@@ -390,10 +408,10 @@ def _step(
     values |= {name: value for name, source in _FROM_REQUEST.items() if (value := getattr(request, source)) is not None}
     if not options.get("required_nodes") and "nodes" not in options.values:
         values.pop("maximum_nodes", None)
-    if _layer(options, "ntasks") == "environment" and _layer(options, "ntasks-per-node") == "command line":
-        values.pop("tasks", None)
-    if options.get("shared") == "none":
+    if is_exact(options):
         values["exact"] = True
+    if request.distribution and request.distribution.startswith("arbitrary") and options.get("required_nodes"):
+        values["nodelist"] = options.get("required_nodes")  # where a node may be named for each of its tasks
     values.setdefault("kill_on_bad_exit", _configured(site, "KillOnBadExit") > 0 or None)
     values |= {name: _program(options.get(name), site.parameters.get(key)) for name, key in _OF_SRUN.items()}
     directory = options.get("current_working_directory")
@@ -459,13 +477,22 @@ def local_part(call: Call, access: Mapping[str, str]) -> list[str]:
     return [STEPD_IN_POD, "srun"] if call.remote else shlex.split(access[PROGRAM_VARIABLE])
 
 
-def _execute(call: Call, controller: Controller, output: Output, step: StepRequest, job: Job, options: Options) -> None:
-    """Have the caller become srun's local part."""
+def _execute(
+    call: Call,
+    controller: Controller,
+    output: Output,
+    step: StepRequest,
+    job: Job,
+    options: Options,
+    told: Mapping[str, str],
+) -> None:
+    """Have the caller become srun's local part; ``told`` is what its tasks see of the options."""
     if options.get("verbose"):
         output.error("".join(f"{NAME}: {line}\n" for line in _allocation_lines(step, job)))
     access = controller.access(job)
     program = local_part(call, access)
     environment = exported(call.environment, options.get("export"))
+    environment.update(told)
     environment.update(access)
     environment.update(step.to_variables())
     output.execute(program, environment)
@@ -530,7 +557,7 @@ async def _alone(
     )
     step = _with_program(step, options, controller.machine.site, output)
     inside = replace(call, environment={**call.environment, **_place_of(call)})
-    _execute(inside, controller, output, step, job, options)
+    _execute(inside, controller, output, step, job, options, step_environment(checked.request, options, alone=True))
     return 0
 
 
@@ -576,7 +603,8 @@ async def _alone_together(
     within = allocation_environment(made, site, directory=call.directory, host=call.host)
     inside = replace(call, environment={**call.environment, **within})
     access = [controller.access(job) for job in jobs]
-    _execute(inside, controller, output, joined(steps, access, access[0]), jobs[0], told[0])
+    variables = step_environment(requests[0], told[0], alone=True)
+    _execute(inside, controller, output, joined(steps, access, access[0]), jobs[0], told[0], variables)
     return 0
 
 

@@ -286,12 +286,17 @@ def _request_of(command: str, options: Options, call: Call, warnings: list[str])
     _hint_gives_way(options, values)
     warnings += _old_gres(values)
     _hosts(command, values)
+    in_job = command == "srun" and bool(values.get("job_id") or call.environment.get("SLURM_JOB_ID"))
+    if in_job:
+        _gpus_of_step(options, values)
     _task_resources(command, options, values)
+    _check_gres(command, values, str(values.get("job_id") or call.environment["SLURM_JOB_ID"]) if in_job else None)
     if values.get("tasks") is None and ("extra-node-info" in options.said or _layout_counts(values)):
         values["tasks"] = _tasks_of_layout(values)
     warnings += _specialised_cores(command, values)
     warnings += _sizes(command, values)
-    _fit_gpus(command, values)
+    if not in_job:
+        _fit_gpus(command, values)
     _check_segments(command, values)
     _ports(command, values)
     _features(command, values)
@@ -343,7 +348,8 @@ def _check_exclusions(command: str, options: Options) -> None:
     if "gpus-per-socket" in said and "ntasks-per-gpu" in said:
         raise _fatal(command, "--gpus-per-socket is mutually exclusive with --ntasks-per-gpu and SLURM_NTASKS_PER_GPU")
     if "ntasks-per-node" in said and ("ntasks-per-gpu" in said or "ntasks-per-tres" in said):
-        raise _fatal(command, "--ntasks-per-node is mutually exclusive with --ntasks-per-gpu and SLURM_NTASKS_PER_GPU")
+        per_node = _variable(command, "NTASKS_PER_NODE") if said["ntasks-per-node"][0] == "environment" else "--ntasks-per-node"
+        raise _fatal(command, f"{per_node} is mutually exclusive with --ntasks-per-gpu and SLURM_NTASKS_PER_GPU")
     sharing = (said.get("gres-flags", ("", ""))[1] or "").lower().split(",")
     if command != "srun" and "allow-task-sharing" in sharing:
         raise _error(command, "--gres-flags=allow-task-sharing is only used with srun.", code=255)
@@ -440,7 +446,18 @@ def _task_resources(command: str, options: Options, values: dict[str, Any]) -> N
         _tasks_from_gpus(command, values, per_task)
     elif values.get("tasks") is None and values.get("ntasks_per_tres"):
         _tasks_per_gpu(command, values)
-    _check_gres(command, values)
+
+
+def _gpus_of_step(options: Options, values: dict[str, Any]) -> None:
+    """What a step says of its GPUs on the command line stands for what its job says of the same in variables."""
+    typed = {name for name, (layer, _) in options.said.items() if layer == "command line"}
+    if "gpus-per-task" in typed and "tres-per-task" not in typed:
+        kept = [word for word in (values.get("tres_per_task") or "").split(",") if not word.startswith("gres/gpu")]
+        values["tres_per_task"] = ",".join(kept) or None
+    if "gpus-per-node" in typed and "gpus" not in typed:
+        values["tres_per_job"] = None
+    if {"gpus", "gpus-per-task"} & typed and not {"gres", "gpus-per-node"} & typed:
+        values["tres_per_node"] = None
 
 
 def _counts_per_task(command: str, text: str) -> dict[str, int]:
@@ -507,7 +524,8 @@ OTHER_TRES = frozenset(("cpu", "mem", "node", "billing", "license", "energy", "g
 """Names that are TRES but never GRES."""
 
 
-def _check_gres(command: str, values: dict[str, Any]) -> None:
+def _check_gres(command: str, values: dict[str, Any], job: str | None) -> None:
+    """``job`` is the one whose step is asked for. Raises OptionError."""
     _check_words(command, values)
     gpus = any(_gpu_count(values.get(name)) for name in _GPUS_FOR) or _gpus_in(values.get("tres_per_task") or "") > 0
     for option, name in (("mem_per_tres", "memory_per_tres"), ("cpus_per_tres", "cpus_per_tres")):
@@ -516,7 +534,7 @@ def _check_gres(command: str, values: dict[str, Any]) -> None:
             raise _error(command, f"Requested {option}={wanted} but did not request any GPU.", _INVALID_GRES)
     if not gpus:
         return
-    _check_gpu_counts(command, values)
+    _check_gpu_counts(command, values, job)
     typed = {bool(item.type) for name in _GPUS_FOR for item in _gpu_items(values.get(name))} | _gpu_types_of_tasks(values)
     if len(typed) > 1:
         raise _error(command, "Invalid GRES specification (with and without type identification)")
@@ -551,8 +569,9 @@ def _gpu_items(text: str | None) -> list[Gres]:
     return [item for item in parse_gres(text) if item.name == "gpu"] if text else []
 
 
-def _check_gpu_counts(command: str, values: dict[str, Any]) -> None:
-    """GPUs of the job, of nodes, sockets and tasks fit each other and the numbers of nodes and tasks. Raises OptionError."""
+def _check_gpu_counts(command: str, values: dict[str, Any], within: str | None) -> None:
+    """GPUs of the job, of nodes, sockets and tasks fit each other and the numbers of nodes and tasks. Of a step ``within`` a
+    job only that is said. Raises OptionError."""
     job, node, socket = (_gpu_count(values.get(name)) for name in _GPUS_FOR)
     task, tasks = _gpus_in(values.get("tres_per_task") or ""), values.get("tasks")
     nodes = job // node if job and node else 0
@@ -588,6 +607,8 @@ def _check_gpu_counts(command: str, values: dict[str, Any]) -> None:
         ),
     )
     for wrong, line in faults:
+        if wrong and within is not None:
+            raise _error(command, f"Unable to create step for job {within}: {_INVALID_GRES}")
         if wrong:
             raise _error(command, line, _INVALID_GRES)
     if nodes and tasks and tasks < nodes:
@@ -921,6 +942,16 @@ GPU_VARIABLES: tuple[tuple[str, str], ...] = (
 """Fields that hold GPUs in Slurm's words, which the environment tells without ``gres/gpu:``."""
 
 
+def gpus_said(text: str | None) -> str | None:
+    """A field that holds GPUs in Slurm's words, without ``gres/gpu:``."""
+    return text.replace("gres/gpu:", "") if text else text
+
+
+def frequency_variable(frequency: str | None) -> str | None:
+    """What SLURM_CPU_FREQ_REQ says: the words of --cpu-freq with a capital each."""
+    return re.sub(r"[a-z]+", lambda word: word[0].capitalize(), frequency.lower()) if frequency else frequency
+
+
 def option_variables(request: JobRequest, options: Options) -> dict[str, str]:
     """The SLURM_ variables by which a job's script, and the sruns in it, learn what the job was asked."""
     found = {variable: str(value) for name, variable in OPTION_VARIABLES if (value := getattr(request, name)) is not None}
@@ -929,8 +960,8 @@ def option_variables(request: JobRequest, options: Options) -> dict[str, str]:
     if request.open_mode:
         found["SLURM_OPEN_MODE"] = "a" if request.open_mode.startswith("a") else "t"
     for name, variable in GPU_VARIABLES:
-        if value := getattr(request, name):
-            found[variable] = value.replace("gres/gpu:", "")
+        if value := gpus_said(getattr(request, name)):
+            found[variable] = value
     if "gpus-per-node" in options.said and request.tres_per_node:
         found["SLURM_GPUS_PER_NODE"] = request.tres_per_node.replace("gres/gpu:", "")
     tasks = request.tasks

@@ -28,6 +28,7 @@ from slurmk.model.site import Site
 from slurmk.model.states import INFINITE, NO_VALUE, JobFlag, JobState, NodeFlag, NodeState, Reason
 from slurmk.planner.attention import bounds_of
 from slurmk.planner.preemption import parked
+from slurmk.planner.requirement import SHARED_DEVICE, WHOLE_DEVICE
 from slurmk.planner.reserved import kept_licenses
 from slurmk.planner.snapshot import (
     Demand,
@@ -309,14 +310,15 @@ def _gres_counts(capacities: Iterable[GresCapacity]) -> dict[str, int]:
 
 def _devices(node: Node, name: str) -> tuple[int, ...]:
     """Device numbers of a GRES on a node: counted through all of its kind's types, in the order of configuration. What has no
-    device files is only counted."""
+    device files is only counted, but for GPUs and their shards."""
     kind, _, wanted = name.partition(":")
+    numbered = kind == WHOLE_DEVICE or (kind == SHARED_DEVICE and any(gres.name == WHOLE_DEVICE for gres in node.gres))
     found: list[int] = []
     number = 0
     for gres in node.gres:
         if gres.name != kind:
             continue
-        if (gres.files or kind == "gpu") and (not wanted or gres.type == wanted):
+        if (gres.files or numbered) and (not wanted or gres.type == wanted):
             found += range(number, number + gres.count)
         number += gres.count
     return tuple(found)

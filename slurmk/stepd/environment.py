@@ -87,7 +87,6 @@ def job_variables(job: Description) -> Variables:
         "SLURM_JOB_NAME": job["name"],
         "SLURM_JOB_NODELIST": names,
         "SLURM_JOB_NUM_NODES": str(len(nodes)),
-        "SLURM_JOB_OVERSUBSCRIBE": "YES" if job["request"].get("shared") == "oversubscribe" else "NO",
         "SLURM_JOB_PARTITION": job["partition"],
         "SLURM_JOB_QOS": job["qos"],
         "SLURM_JOB_SLUID": job["sluid"],
@@ -126,7 +125,7 @@ def node_variables(job: Description, index: int) -> Variables:
     """What every process of the job on its node number ``index`` has."""
     node = job["nodes"][index]
     addresses = node.get("topology") or [node["node"]]
-    found = {
+    return {
         "SLURMD_NODENAME": node["node"],
         "SLURM_CPUS_ON_NODE": str(usable_cpus(node)),
         "SLURM_TOPOLOGY_ADDR": ".".join(addresses),
@@ -134,10 +133,19 @@ def node_variables(job: Description, index: int) -> Variables:
         "TMPDIR": "/tmp",
         MARK: mark(job, node["node"]),
     }
-    devices = gpu_indices(node["gres"])
-    if gpu_count(node["gres"]):
-        found["SLURM_GPUS_ON_NODE"] = str(gpu_count(node["gres"]))
-        found["SLURM_JOB_GPUS"] = ",".join(map(str, devices))
+
+
+def device_variables(gres: Sequence[Mapping[str, Any]], devices_name: str) -> Variables:
+    """What a share of GPUs, whole or in shards, says of itself; ``devices_name`` is the variable that names its devices."""
+    devices = gpu_indices(gres)
+    count = gpu_count(gres) or len(devices)
+    if not count:
+        return {}
+    found = dict(visible(devices), SLURM_GPUS_ON_NODE=str(count))
+    found[devices_name] = ",".join(map(str, devices))
+    shards = sum(each["count"] for each in gres if each["name"] == "shard")
+    if shards:
+        found["SLURM_SHARDS_ON_NODE"] = str(shards)
     return found
 
 
@@ -147,8 +155,10 @@ def mark(job: Description, node: str) -> str:
 
 
 def gpu_indices(gres: Sequence[Mapping[str, Any]]) -> List[int]:
-    """Numbers of the GPUs in a share."""
-    return sorted(index for each in gres if each["name"] == "gpu" for index in each["indices"])
+    """Numbers of the GPUs in a share, those too that it has only shards of."""
+    whole = {index for each in gres if each["name"] == "gpu" for index in each["indices"]}
+    shared = {index // each["each"] for each in gres if each.get("each") for index in each["indices"]}
+    return sorted(whole | shared)
 
 
 def gpu_count(gres: Sequence[Mapping[str, Any]]) -> int:
@@ -222,14 +232,14 @@ def batch_environment(job: Description) -> Variables:
         environment.setdefault(name, value)
     environment.update(job_variables(job))
     environment.update(node_variables(job, 0))
-    if gpu_count(job["nodes"][0]["gres"]):
-        environment.update(visible(gpu_indices(job["nodes"][0]["gres"])))
+    environment.update(device_variables(job["nodes"][0]["gres"], "SLURM_JOB_GPUS"))
     environment.update(
         {
             "ENVIRONMENT": "BATCH",
             "HOSTNAME": job["nodes"][0]["node"],
-            "SLURM_JOB_EXCLUSIVE": EXCLUSIVE.get(job["request"].get("shared", ""), "NO"),
             "SLURM_GTIDS": "0",
+            "SLURM_JOB_EXCLUSIVE": EXCLUSIVE.get(request.get("shared", ""), "NO"),
+            "SLURM_JOB_OVERSUBSCRIBE": "YES" if request.get("shared") == "oversubscribe" else "NO",
             "SLURM_LOCALID": "0",
             "SLURM_NNODES": str(len(job["nodes"])),
             "SLURM_NODEID": "0",
@@ -380,12 +390,11 @@ def step_environment(job: Description, step: Mapping[str, Any], index: int) -> V
     )
     if step.get("cpus_per_task") is not None:
         environment["SLURM_CPUS_PER_TASK"] = str(step["cpus_per_task"])
-        environment.setdefault("SLURM_TRES_PER_TASK", "cpu=%d" % step["cpus_per_task"])
     if step.get("preserve"):
         environment.update({name: step["environment"][name] for name in PRESERVED if name in step["environment"]})
     if step.get("het"):
         environment.update(_of_het_step(environment, step["het"], index))
-    if step["step"] == INTERACTIVE_STEP:
+    if step["step"] == INTERACTIVE_STEP or not step["distribution"]:
         environment.pop("SLURM_DISTRIBUTION")
     environment.update(step.get("bindings") or {})
     if step.get("job_name"):
@@ -398,15 +407,9 @@ def step_environment(job: Description, step: Mapping[str, Any], index: int) -> V
         environment["SLURM_OOM_KILL_STEP"] = str(step["oom_kill_step"])
     if step.get("ports"):
         environment["SLURM_STEP_RESV_PORTS"] = step["ports"]
-    gres = step["gres"][index]
-    if gpu_count(gres):
-        devices = gpu_indices(gres)
-        environment.update(visible(devices))
-        environment["SLURM_STEP_GPUS"] = ",".join(map(str, devices))
-        environment["SLURM_GPUS_ON_NODE"] = str(gpu_count(gres))
-    else:
-        for name in ("SLURM_STEP_GPUS", *GPU_VARIABLES):
-            environment.pop(name, None)
+    for name in ("SLURM_STEP_GPUS", "SLURM_GPUS_ON_NODE", "SLURM_SHARDS_ON_NODE", *GPU_VARIABLES):
+        environment.pop(name, None)
+    environment.update(device_variables(step["gres"][index], "SLURM_STEP_GPUS"))
     environment["PATH"] = path_with(environment.get("PATH"), job.get("commands", ""))
     return environment
 

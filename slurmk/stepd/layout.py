@@ -112,7 +112,10 @@ def lay_out(job: Mapping[str, Any], request: Mapping[str, Any], holdings: Sequen
         if sum(sorted(total.values(), reverse=True)[: max(wanted, min(most, len(candidates)))]) < tasks:
             raise Refused(TOO_MANY)
         chosen = _choose(job, request, holdings, candidates, wanted, most, tasks, first)
-        ranks = distribute(tasks, [_room(request, holdings[node]) for node in chosen], request)
+        rooms = [_room(request, holdings[node]) for node in chosen]
+        if _packs(job, request):
+            chosen, rooms = _packed(chosen, rooms, tasks)
+        ranks = distribute(tasks, rooms, request, pack=_packs(job, request))
     layout = Layout(chosen, ranks, _distribution(request, tasks, len(chosen)))
     _give(job, request, holdings, layout)
     return layout
@@ -174,9 +177,7 @@ def _capacity(cpus: int, request: Mapping[str, Any]) -> int:
     """Tasks that fit that many CPUs."""
     if request.get("overcommit"):
         return LARGEST
-    fitting = cpus // max(1, int(request.get("cpus_per_task") or 1))
-    limit = request.get("tasks_per_node")
-    return min(fitting, int(limit)) if limit else fitting
+    return cpus // max(1, int(request.get("cpus_per_task") or 1))
 
 
 def _room(request: Mapping[str, Any], holding: Holding) -> int:
@@ -213,8 +214,9 @@ def _choose(
         usable = sorted(usable, key=lambda node: (node not in required, -_room(request, holdings[node])))
         chosen = usable[:wanted]
     room = sum(_room(request, holdings[node]) for node in chosen)
-    for node in usable[wanted : max(wanted, most)]:
-        if room >= tasks or request.get("overcommit"):
+    ranged = request.get("minimum_nodes") is not None and request.get("maximum_nodes") is not None
+    for node in usable[wanted : min(max(wanted, most), tasks)]:
+        if (room >= tasks or request.get("overcommit")) and not ranged:
             break
         chosen.append(node)
         room += _room(request, holdings[node])
@@ -223,14 +225,42 @@ def _choose(
     return sorted(chosen)
 
 
-def distribute(tasks: int, room: Sequence[int], request: Mapping[str, Any]) -> List[List[int]]:
-    """Ranks of the tasks of each node. ``room`` is how many fit each; what is beyond that goes round the nodes."""
-    word = _distribution_word(request) or ("block" if tasks > len(room) else "cyclic")
-    plane = int(request.get("plane_size") or 1)
+def _packs(job: Mapping[str, Any], request: Mapping[str, Any]) -> bool:
+    """Whether blocks of tasks fill a node before the next (Pack, else CR_Pack_Nodes)."""
+    words = str(request.get("distribution") or "").lower().split(",")[1:]
+    return "pack" in words or (bool(job.get("pack_nodes")) and "nopack" not in words)
+
+
+def _packed(chosen: Sequence[int], rooms: Sequence[int], tasks: int) -> Tuple[List[int], List[int]]:
+    """As many of the nodes, from the first, as the tasks fill."""
+    count = next((number for number in range(1, len(rooms) + 1) if sum(rooms[:number]) >= tasks), len(rooms))
+    return list(chosen[:count]), list(rooms[:count])
+
+
+def distribute(tasks: int, room: Sequence[int], request: Mapping[str, Any], *, pack: bool = False) -> List[List[int]]:
+    """Ranks of the tasks of each node. ``room`` is how many fit each; what is beyond that goes round the nodes.
+
+    Blocks have as many tasks as if tasks went round the nodes; --ntasks-per-node bounds them as long as others have room.
+    """
+    word = _distribution_word(request)
+    if word in ("", "*"):
+        word = "block" if tasks > len(room) else "cyclic"
+    limit = request.get("tasks_per_node")
+    bounded = [min(fitting, int(limit)) for fitting in room] if limit else list(room)
     if word == "plane":
-        return _plane(tasks, room, plane)
+        return _plane(tasks, bounded, int(request.get("plane_size") or 1))
     if word == "cyclic":
-        return _cyclic(tasks, room)
+        return _cyclic(tasks, bounded)
+    counts = _filled(tasks, bounded) if pack else [len(ranks) for ranks in _cyclic(tasks, bounded)]
+    ranks, start = [], 0
+    for count in counts:
+        ranks.append(list(range(start, start + count)))
+        start += count
+    return ranks
+
+
+def _filled(tasks: int, room: Sequence[int]) -> List[int]:
+    """Tasks of each node when one is filled before the next, but each has one; what is beyond the room goes round."""
     counts = [1 if number < tasks else 0 for number in range(len(room))]
     left = tasks - sum(counts)
     for number, fitting in enumerate(room):
@@ -239,11 +269,7 @@ def distribute(tasks: int, room: Sequence[int], request: Mapping[str, Any]) -> L
         left -= more
     for extra in range(left):
         counts[extra % len(counts)] += 1
-    ranks, start = [], 0
-    for count in counts:
-        ranks.append(list(range(start, start + count)))
-        start += count
-    return ranks
+    return counts
 
 
 def _cyclic(tasks: int, room: Sequence[int]) -> List[List[int]]:
@@ -272,11 +298,15 @@ def _plane(tasks: int, room: Sequence[int], size: int) -> List[List[int]]:
 
 
 def _distribution_word(request: Mapping[str, Any]) -> str:
-    return str(request.get("distribution") or "").lower().split(":")[0].split(",")[0].split("=")[0].lstrip("*")
+    return str(request.get("distribution") or "").lower().split(":")[0].split(",")[0].split("=")[0]
 
 
 def _distribution(request: Mapping[str, Any], tasks: int, nodes: int) -> str:
-    return str(request.get("distribution") or ("block" if tasks > nodes else "cyclic")).lower()
+    """What SLURM_DISTRIBUTION says. Where CPUs were asked for a task but no number of tasks, that is a block."""
+    counted = request.get("tasks") is not None or request.get("cpus_per_task") is None
+    usual = "cyclic" if tasks <= nodes and counted else "block"
+    said = str(request.get("distribution") or "").lower()
+    return usual + said[1:] if said.startswith("*") else said or usual
 
 
 # ------------------------------------------------------------------------------------------------- resources
@@ -284,29 +314,40 @@ def _distribution(request: Mapping[str, Any], tasks: int, nodes: int) -> str:
 
 def _give(job: Mapping[str, Any], request: Mapping[str, Any], holdings: Sequence[Holding], layout: Layout) -> None:
     """CPUs, memory and GRES of the step on each node. Raises Busy or Refused."""
-    exact = bool(request.get("exact") or request.get("cpus_per_task")) and not request.get("whole")
     layout.holds = not request.get("overlap")
-    for node, count in zip(layout.job_nodes, layout.counts):
+    wanted = _gres_wanted(job, request, layout)
+    for number, (node, count) in enumerate(zip(layout.job_nodes, layout.counts)):
         holding = holdings[node]
         free = holding.free_cpus if layout.holds else int(holding.share["cpus"])
-        asked = count * max(1, int(request.get("cpus_per_task") or 1))
-        layout.cpus.append(max(1, min(holding.whole_cores(asked), free) if exact else free))
-        layout.counted.append(max(1, min(asked * holding.cpus_each, free) if exact else free))
+        needed = _cpus_needed(request, count, [] if wanted is None else wanted[number])
+        if needed is not None and needed > int(holding.share["cpus"]) and request.get("cpus_per_gres"):
+            raise Refused(TOO_MANY)
+        layout.cpus.append(max(1, free if needed is None else min(holding.whole_cores(needed), free)))
+        layout.counted.append(max(1, free if needed is None else min(needed * holding.cpus_each, free)))
         layout.cpu_ids.append(holding.choose(layout.cpus[-1], free=layout.holds and free > 0))
-        memory = _memory(job, request, holding, layout.counted[-1] // holding.cpus_each)
+        memory = _memory(job, request, holding, count, layout.counted[-1] // holding.cpus_each)
         if memory > int(holding.share["memory"]) or (layout.holds and memory > holding.free_memory):
             raise Busy(BUSY)
         layout.memory.append(memory)
-    wanted = _gres_wanted(request, layout)
     if wanted is None:
-        layout.gres = [[dict(each) for each in job["nodes"][node]["gres"]] for node in layout.job_nodes]
+        layout.gres = _of_job(job, layout)
         layout.holds_gres = False
     else:
         layout.gres = [_devices(holdings[node], each, layout.holds) for node, each in zip(layout.job_nodes, wanted)]
         layout.holds_gres = layout.holds
 
 
-def _memory(job: Mapping[str, Any], request: Mapping[str, Any], holding: Holding, cpus: int) -> int:
+def _cpus_needed(request: Mapping[str, Any], tasks: int, gres: Sequence[Tuple[str, str, int]]) -> Optional[int]:
+    """The CPUs that a step takes on a node; None for all that are free there."""
+    each = parse_gres(request.get("cpus_per_gres"))
+    if each and gres:
+        return each[0][2] * sum(count for name, _, count in gres if name == each[0][0])
+    if request.get("whole") or not (request.get("exact") or request.get("cpus_per_task")):
+        return None
+    return tasks * max(1, int(request.get("cpus_per_task") or 1))
+
+
+def _memory(job: Mapping[str, Any], request: Mapping[str, Any], holding: Holding, tasks: int, cpus: int) -> int:
     """MiB that the step holds on a node; 0 when nobody asked for a share of the job's memory."""
     if request.get("memory_per_node") is not None:
         return int(request["memory_per_node"])
@@ -314,7 +355,7 @@ def _memory(job: Mapping[str, Any], request: Mapping[str, Any], holding: Holding
     if per_cpu is None:
         per_cpu = job["request"].get("memory_per_cpu")
         return min(int(per_cpu or 0) * cpus, max(0, holding.free_memory))
-    return int(per_cpu) * cpus
+    return int(per_cpu) * min(cpus, tasks * max(1, int(request.get("cpus_per_task") or 1)))
 
 
 def parse_gres(text: Optional[str]) -> List[Tuple[str, str, int]]:
@@ -334,25 +375,67 @@ def parse_gres(text: Optional[str]) -> List[Tuple[str, str, int]]:
     return found
 
 
-def _gres_wanted(request: Mapping[str, Any], layout: Layout) -> Optional[List[List[Tuple[str, str, int]]]]:
-    """What each node shall give; None when the step did not say."""
+def _gres_wanted(
+    job: Mapping[str, Any], request: Mapping[str, Any], layout: Layout
+) -> Optional[List[List[Tuple[str, str, int]]]]:
+    """What each node shall give; None when the step did not say. Raises Refused."""
+    shares = [job["nodes"][node]["gres"] for node in layout.job_nodes]
     if request.get("no_gres") or str(request.get("gres") or "").lower() == "none":
         return [[] for _ in layout.job_nodes]
     if request.get("gres"):
         return [parse_gres(request["gres"]) for _ in layout.job_nodes]
     if request.get("gres_per_task"):
         per_task = parse_gres(request["gres_per_task"])
+        for share, count in zip(shares, layout.counts):
+            if any(number <= _held(share, name, kind) < number * count for name, kind, number in per_task):
+                raise Refused(TOO_MANY)
         return [[(name, kind, number * count) for name, kind, number in per_task] for count in layout.counts]
     if request.get("gres_per_step"):
-        nodes = len(layout.job_nodes)
-        return [
-            [
-                (name, kind, total // nodes + (1 if number < total % nodes else 0))
-                for name, kind, total in parse_gres(request["gres_per_step"])
-            ]
-            for number in range(nodes)
-        ]
+        wanted: List[List[Tuple[str, str, int]]] = [[] for _ in shares]
+        for name, kind, total in parse_gres(request["gres_per_step"]):
+            for each, count in zip(wanted, _spread(total, [_held(share, name, kind) for share in shares])):
+                each.append((name, kind, count))
+        return wanted
     return None
+
+
+_AS_ASKED_OF_JOB = {"gres": "tres_per_node", "gres_per_task": "tres_per_task", "gres_per_step": "tres_per_job"}
+"""Fields of a step's request and those of a job's that say the same of GRES."""
+
+
+def _of_job(job: Mapping[str, Any], layout: Layout) -> List[List[Dict[str, Any]]]:
+    """The job's GRES for a step that asks for none: those that the job asked for, and not what it has besides because it has
+    the nodes to itself."""
+    shares = [job["nodes"][node] for node in layout.job_nodes]
+    if not job.get("whole_nodes") or job["request"].get("tres_per_socket"):
+        return [[dict(each) for each in share["gres"]] for share in shares]
+    asked = {name: job["request"].get(source) for name, source in _AS_ASKED_OF_JOB.items()}
+    asked["gres_per_task"] = ",".join(word for word in str(asked["gres_per_task"] or "").split(",") if "gres" in word)
+    try:
+        wanted = _gres_wanted(job, asked, layout) or [[] for _ in shares]
+        return [_devices(Holding(share), each, False) for share, each in zip(shares, wanted)]
+    except Refused:  # the step has fewer nodes than the job, or more tasks
+        return [[dict(each) for each in share["gres"]] for share in shares]
+
+
+def _spread(total: int, room: Sequence[int]) -> List[int]:
+    """That many on nodes with so much room, as evenly as can be, more on earlier ones. Raises Refused."""
+    if total > sum(room):
+        raise Refused(NO_SUCH_GRES)
+    counts = [0 for _ in room]
+    while total > 0:
+        left = [number for number, space in enumerate(room) if counts[number] < space]
+        each = max(1, total // len(left))
+        for number in left:
+            more = min(room[number] - counts[number], each, total)
+            counts[number] += more
+            total -= more
+    return counts
+
+
+def _held(share: Sequence[Mapping[str, Any]], name: str, kind: str) -> int:
+    """How many of a GRES the job has on a node."""
+    return sum(each["count"] for each in share if each["name"] == name and kind in ("", each["type"]))
 
 
 def _devices(holding: Holding, wanted: Sequence[Tuple[str, str, int]], holds: bool) -> List[Dict[str, Any]]:
@@ -360,14 +443,14 @@ def _devices(holding: Holding, wanted: Sequence[Tuple[str, str, int]], holds: bo
     for name, kind, count in wanted:
         left = count
         have = [each for each in holding.share["gres"] if each["name"] == name and kind in ("", each["type"])]
-        if sum(each["count"] for each in have) < count:
+        if _held(holding.share["gres"], name, kind) < count:
             raise Refused(NO_SUCH_GRES)
         for each in have:
             free = [index for index in each["indices"] if not holds or (name, index) not in holding.devices]
             taken = free[:left] if each["indices"] else []
             number = len(taken) if each["indices"] else min(left, each["count"])
             if number:
-                given.append({"name": name, "type": each["type"], "count": number, "indices": taken})
+                given.append(dict(each, count=number, indices=taken))
                 left -= number
         if left:
             raise Busy(BUSY)

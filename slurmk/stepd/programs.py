@@ -42,7 +42,7 @@ def tasks_of(job: Mapping[str, Any], step: Step, opening: Mapping[str, Any], mem
         "ranks": made.ranks,
         "cpus": made.cpus,
         "gres": made.gres,
-        "distribution": made.distribution,
+        "distribution": "" if opening.get("owns_allocation") and not request.get("distribution") else made.distribution,
         "umask": request.get("umask", 0o022),
         "cpus_per_task": request.get("cpus_per_task"),
         "tres_bind": asked,

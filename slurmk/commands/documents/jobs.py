@@ -273,7 +273,11 @@ def _gres_detail(view: JobView) -> list[str]:
 
 def _gres_text(gres: GresShare) -> str:
     name = f"{gres.name}:{gres.type}" if gres.type else gres.name
-    return f"{name}:{gres.count}(IDX:{number_list(gres.indices)})" if gres.indices else f"{name}(CNT:{gres.count})"
+    return (
+        f"{name}:{gres.count}(IDX:{number_list(gres.indices)})"
+        if gres.indices and gres.name != "shard"
+        else f"{name}(CNT:{gres.count})"
+    )
 
 
 def _resources(version: int) -> Callable[[JobView], object]:
