@@ -22,6 +22,7 @@ from pathlib import Path
 
 from slurmk.daemon.memory import NEVER, PERIOD, set_aside
 from slurmk.planner.kept import Kept
+from slurmk.planner.offers import offers_of
 from slurmk.planner.plan import forecast
 from slurmk.planner.snapshot import Plan
 from slurmk.planner.transfer import Mirror, packed, pieces, unpacked, unpacked_question
@@ -128,6 +129,7 @@ class Worker:
 
         def work() -> Iterable[bytes]:
             made = forecast(snapshot)
+            offers_of(made)  # so that no reaction has to
             self._told = made.plan()
             self._kept.finish(made)
             return map(packed, pieces(self._told))

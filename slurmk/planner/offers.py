@@ -19,6 +19,9 @@ from slurmk.planner.snapshot import BoolArray, IntArray, PendingRow
 AT_ONCE = 16
 """Candidates that are looked for, and put in order with those that changed, at a time."""
 
+LOOKED_AT = 4096
+"""Records whose whole time is looked at at once."""
+
 
 class Offers:
     """The records of a forecast to which free capacity may be offered; components of het jobs are not among them."""
@@ -73,12 +76,17 @@ class Offers:
         idle, cpus = profile.idle[:, index : profile.count], profile.cpus[:, index : profile.count]
         free = np.where(self._whole[first:], idle[pool, 0], cpus[pool, 0])
         fit: BoolArray = self._good[first:] & (free >= self._needed[first:]) & (self._eligible[first:] <= now)
-        found: IntArray = fit.nonzero()[0] + first
-        until = np.minimum(now + self._lasts[found], self._until[found])
-        last = profile.times[index + 1 : profile.count].searchsorted(until)
+        positions = fit.nonzero()[0] + first
         least_idle, least_cpus = np.minimum.accumulate(idle, axis=1), np.minimum.accumulate(cpus, axis=1)
-        free = np.where(self._whole[found], least_idle[self._pool[found], last], least_cpus[self._pool[found], last])
-        return found[free >= self._needed[found]][:AT_ONCE]
+        ends = profile.times[index + 1 : profile.count]
+        found = np.zeros(0, dtype=np.int64)
+        for some in np.split(positions, range(LOOKED_AT, len(positions), LOOKED_AT)):
+            last = ends.searchsorted(np.minimum(now + self._lasts[some], self._until[some]))
+            free = np.where(self._whole[some], least_idle[self._pool[some], last], least_cpus[self._pool[some], last])
+            found = np.concatenate((found, some[free >= self._needed[some]]))
+            if len(found) >= AT_ONCE:
+                break
+        return found[:AT_ONCE]
 
 
 def _held_until(forecast: Forecast, row: PendingRow) -> int:
