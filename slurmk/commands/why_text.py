@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -95,6 +95,8 @@ def _not_waiting(reader: Reader, job: Job) -> Iterator[str]:
     yield f"It runs on {nodes} since {format_time(job.start_time)}." if job.state is JobState.RUNNING else f"It holds {nodes}."
     if job.parked and (other := reader.visible(job.preempted_by)) is not None:
         yield f"It is suspended for job {raw_array_id(other)}, and goes on when its CPUs are free again."
+    if job.waits_for_turn and job.state is JobState.SUSPENDED:
+        yield "It shares its CPUs with others and stands still until it is its turn again."
     if job.end_time and job.state is JobState.RUNNING:
         yield f"Its time limit of {limit_text(job.time_limit)} ends it at {format_time(job.end_time)}."
 
@@ -246,6 +248,7 @@ def _lacks(reader: Reader, job: Job, known: Explanation, room: Room) -> Iterator
     if never is not None:
         asked = _asked(job, known, room, never[0])
         yield f"It needs {_count(room.wanted_nodes, 'node')} in {where}, but only {never[1]} {asked}."
+        yield from _away(reader, room)
         return
     would_do = room.suitable[-1][1]
     if room.most_tasks < room.wanted_tasks:
@@ -256,6 +259,8 @@ def _lacks(reader: Reader, job: Job, known: Explanation, room: Room) -> Iterator
     held = f" ({_count(room.free_tasks, 'task')})" if tasks and room.free else ""
     can = f"{room.free or 'none'} can take a part of it now{held}"
     yield f"In {where} it needs {_count(room.wanted_nodes, 'node')}{tasks}; {would_do} would do, of which {can}."
+    if _is_short(room):
+        yield from _away(reader, room)
     if room.short and _is_short(room):
         found = [f"{'all' if count == would_do > 1 else count} {_lack(name, count)}" for name, count in room.short]
         yield f"Of these, {_listed(found)}."
@@ -269,6 +274,17 @@ def _lacks(reader: Reader, job: Job, known: Explanation, room: Room) -> Iterator
             yield f"{limit.name} leaves {left} to jobs like it, and it takes {wanted}."
     if not _is_short(room) and not known.row.held_reason.value.startswith("JobHeld") and known.outlook.reason in _NODES:
         yield "Enough is free for it at this moment, but not for as long as it may run: jobs before it are to start there."
+
+
+def _away(reader: Reader, room: Room) -> Iterator[str]:
+    """The nodes that would do but take no jobs now, those in the same state together."""
+    states: dict[str, list[str]] = {}
+    for name in room.away:
+        node = reader.machine.nodes.get(name)
+        why = f", {node.reason}" if node is not None and node.reason else ""
+        states.setdefault(f"{reader.machine.node_state(name)}{why}", []).append(name)
+    for state, names in states.items():
+        yield f"{compress(names)} would do too, but {'is' if len(names) == 1 else 'are'} not available ({state})."
 
 
 def _is_short(room: Room) -> bool:
@@ -318,6 +334,15 @@ def _before(reader: Reader, known: Explanation) -> Iterator[str]:
     )
 
 
+def _names_of(reader: Reader, jobs: Sequence[int]) -> str:
+    """The first few jobs with their users."""
+    found = []
+    for job_id in jobs[:FEW]:
+        job = reader.visible(job_id)
+        found.append("another user's job" if job is None else f"job {raw_array_id(job)} ({job.credentials.user_name})")
+    return _listed([*found, *([f"{len(jobs) - FEW} more"] if len(jobs) > FEW else [])])
+
+
 def _named(reader: Reader, jobs: list[tuple[int, int]], verb: str) -> str:
     """The first few jobs with their users and times; of those that the reader may not see only the time."""
     found = []
@@ -346,6 +371,9 @@ def _planned(reader: Reader, answer: Answer, known: Explanation) -> Iterator[str
     yield f"It is planned to start {reader.when(start)}{where} in partition {partition}."
     if outlook.promised is not None and outlook.promised > start:
         yield f"It was promised to start no later than {format_time(outlook.promised)}."
+    if known.victims:
+        verb = "gives" if len(known.victims) == 1 else "give"
+        yield f"So that it can start, {_names_of(reader, known.victims)} {verb} way to it."
     if known.holders:
         yield f"Until then these nodes are used by: {_named(reader, list(known.holders), 'ends by')}."
 
@@ -408,6 +436,7 @@ def _waiting(reader: Reader, answer: Answer, known: Explanation) -> dict[str, An
             "promised": outlook.promised,
             "if_not_held": known.eventually,
             "used_by": _jobs(reader, list(known.holders), "end"),
+            "gives_way": [job_id for job_id in known.victims if reader.visible(job_id) is not None],
         },
         "smaller": [
             {"change": each.change, "start": each.start, "partition": each.partition, "nodes": each.nodes}
@@ -435,6 +464,7 @@ def _room(room: Room) -> dict[str, Any]:
         "short": dict(room.short),
         "free_nodes": room.free,
         "free_tasks": room.free_tasks,
+        "not_available": list(room.away),
         "licenses": [_counted(each) for each in room.licenses],
         "limits": [_counted(each) for each in room.limits],
     }

@@ -857,7 +857,7 @@ class Forecast:
         told = self._quota_reason(row, need, booking)
         if told is not None and self.snapshot.bounds.limited_stop:
             self._let_none_pass(row, FOREVER if booking is None else booking.start)
-        told = told or self._reserved_reason(row, need, booking) or self._reason(row, needs, booking)
+        told = told or self._reason(row, needs, booking)
         if booking is None or self.beyond(booking):
             return told
         nodes = NodeNames(self._names, booking.placement.nodes)
@@ -894,11 +894,15 @@ class Forecast:
             return Outlook(Reason.JOB_ARRAY_TASK_LIMIT, partition=name)
         if booking is None and row.deadline is not None:
             return Outlook(Reason.DEADLINE, partition=name)
-        if need.wants_licenses:
+        own = self._reserved_reason(row, need, booking)
+        if own is not None and own.reason is Reason.RESERVATION:
+            return own
+        if own is None and need.wants_licenses:
             free = self.profile.licenses[: len(need.licenses), self.profile.at(self.now)]
-            if (free < need.licenses).any():
-                return Outlook(Reason.LICENSES, partition=name)
-        reason, description = self.blocking.reason(row, needs)
+            own = Outlook(Reason.LICENSES) if (free < need.licenses).any() else None
+        reason, description = self.blocking.reason(row, needs, own)
+        if own is not None and own.reason is Reason.LICENSES and reason is Reason.PRIORITY:
+            reason = own.reason
         return Outlook(reason, partition=name, description=description)
 
     def outlook_of(self, row: PendingRow) -> Outlook:

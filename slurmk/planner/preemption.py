@@ -26,21 +26,13 @@ MOST_VICTIMS = 64
 
 def make_room(forecast: Forecast, row: PendingRow) -> None:
     """Name victims for a record that has to wait, if there are any that help."""
-    rules = forecast.snapshot.preemption
-    if rules is None or row.job_id in rules.served or row.component_of or row.held_reason is not Reason.NONE:
-        return
-    if row.eligible_time > forecast.now or row.startable < 1 or len(forecast.preempted) >= MOST_PREEMPTORS:
-        return
-    needs, _ = forecast.needs(row)
-    choices = [
-        (need, candidates(forecast, row, need)) for need in needs if rules.reclaims_licenses or _licensed(forecast, need)
-    ]
-    if not any(victims for _, victims in choices):
+    choices = _choices(forecast, row)
+    if not choices or len(forecast.preempted) >= MOST_PREEMPTORS:
         return
     before, told = list(forecast.promised.get(row.job_id, [])), forecast.outlooks.get(row.job_id)
     forecast.withdraw(row.job_id)
     for need, victims in choices:
-        chosen, booking = _choose(forecast, row, need, victims) if victims else ([], None)
+        chosen, booking = _choose(forecast, row, need, victims)
         if booking is not None:
             _take(forecast, row, booking, chosen)
             return
@@ -66,6 +58,29 @@ def _licensed(forecast: Forecast, need: Requirement) -> bool:
     """Whether the licences that it needs are free now."""
     free = forecast.profile.licenses[: len(need.licenses), forecast.profile.at(forecast.now)]
     return not need.wants_licenses or bool((free >= need.licenses).all())
+
+
+def start_by_preemption(forecast: Forecast, row: PendingRow) -> Booking | None:
+    """Where the record would start now if others gave way to it; the forecast stays as it is."""
+    for need, victims in _choices(forecast, row):
+        chosen, booking = _choose(forecast, row, need, victims)
+        for victim in chosen:
+            _put_back(forecast, victim)
+        if booking is not None:
+            return booking
+    return None
+
+
+def _choices(forecast: Forecast, row: PendingRow) -> list[tuple[Requirement, list[RunningRow]]]:
+    """The ways to run a record that could have room made for them now, each with those who may give way."""
+    rules = forecast.snapshot.preemption
+    if rules is None or row.job_id in rules.served or row.component_of or row.held_reason is not Reason.NONE:
+        return []
+    if row.eligible_time > forecast.now or row.startable < 1:
+        return []
+    needs = [need for need in forecast.needs(row)[0] if rules.reclaims_licenses or _licensed(forecast, need)]
+    choices = [(need, candidates(forecast, row, need)) for need in needs]
+    return [(need, victims) for need, victims in choices if victims]
 
 
 def candidates(forecast: Forecast, row: PendingRow, need: Requirement) -> list[RunningRow]:

@@ -64,9 +64,10 @@ class Blocking:
         self.partitions: set[str] = set()
         self.nodes = np.zeros(nodes, dtype=np.bool_)
 
-    def reason(self, row: PendingRow, needs: Sequence[Requirement]) -> tuple[Reason, str]:
+    def reason(self, row: PendingRow, needs: Sequence[Requirement], own: Outlook | None) -> tuple[Reason, str]:
         """Why the next job of the queue, which would fit the cluster, does not start, and what is shown in place of the
-        reason's name; it blocks others from now on."""
+        reason's name. ``own`` is what keeps it where nobody stands before it (a reservation, a licence); without that it waits
+        for nodes, and blocks others from now on."""
         told = Reason.NONE, ""
         for name in row.partitions:
             here = [need for need in needs if need.partition.name == name]
@@ -76,7 +77,9 @@ class Blocking:
                 if told[0] is not Reason.REQ_NODE_NOT_AVAIL:
                     told = Reason.PRIORITY, ""
                 continue
-            told = self._in_partition(here)
+            told = self._in_partition(here, own)
+            if own is not None and told[0] is own.reason and told[1] == own.description:
+                continue
             need = here[0]
             if len(need.required) and len(need.required) >= need.minimum_nodes:
                 self.nodes[need.required] = True
@@ -85,9 +88,9 @@ class Blocking:
                 self.nodes[need.partition.nodes] = True
         return told
 
-    def _in_partition(self, needs: Sequence[Requirement]) -> tuple[Reason, str]:
+    def _in_partition(self, needs: Sequence[Requirement], own: Outlook | None) -> tuple[Reason, str]:
         if not self.nodes.any() or any(_fits(need, need.eligible & ~self.nodes) for need in needs):
-            return Reason.RESOURCES, ""
+            return (Reason.RESOURCES, "") if own is None else (own.reason, own.description)
         if len(needs[0].required) and self.nodes[needs[0].required].any():
             return Reason.REQ_NODE_NOT_AVAIL, NAMED_NOT_AVAILABLE
         return Reason.RESOURCES, TOO_FEW_AVAILABLE

@@ -16,6 +16,7 @@ from grammar.times import format_elapsed
 from slurmk.model.states import Reason
 from slurmk.planner.forecast import Abandoned, Booking, Forecast, always
 from slurmk.planner.plan import forecast, goes_by_promises
+from slurmk.planner.preemption import start_by_preemption
 from slurmk.planner.profile import Counts, rows_of
 from slurmk.planner.queue import in_order
 from slurmk.planner.requirement import CPUS, MEMORY, Requirement, total
@@ -64,7 +65,7 @@ class Room:
 
     ``suitable`` says how many nodes are left after each thing that the job asks of a node, were they all idle, and
     ``most_tasks`` how many tasks those that are left hold then; ``short`` how many of them lack what at this moment. ``free``
-    could take part of the job now, and hold ``free_tasks`` of it.
+    could take part of the job now, and hold ``free_tasks`` of it. ``away`` would do but are not available.
     """
 
     partition: str
@@ -76,6 +77,7 @@ class Room:
     free: int
     free_tasks: int
     most_tasks: int
+    away: tuple[str, ...] = ()
     licenses: tuple[Counted, ...] = ()
     limits: tuple[Counted, ...] = ()
 
@@ -93,8 +95,8 @@ class Explanation:
     """What is known of why a record waits. Without ``complete`` time ran out: what is told is of the last plan or missing.
 
     ``position`` is its place among the ``queue`` records that wait for their turn. ``holders`` are running jobs, with their
-    planned end, on the nodes that it is planned on. ``eventually`` is the start that it would have if what holds it (a hold,
-    a dependency) were gone now.
+    planned end, on the nodes that it is planned on; ``victims`` are those that give way to it. ``eventually`` is the start
+    that it would have if what holds it (a hold, a dependency) were gone now.
     """
 
     time: int
@@ -105,6 +107,7 @@ class Explanation:
     rooms: tuple[Room, ...] = ()
     ahead: tuple[Ahead, ...] = ()
     holders: tuple[tuple[int, int], ...] = ()
+    victims: tuple[int, ...] = ()
     smaller: tuple[Better, ...] = ()
     eventually: int | None = None
     element_starts: tuple[int, ...] = ()  # of an array: planned starts of its next elements
@@ -150,7 +153,7 @@ def explain(question: Question, wanted: Callable[[], bool] = always) -> Explanat
 
 def _room(made: Forecast, row: PendingRow, need: Requirement) -> Room:
     """What is free now, by what runs."""
-    suitable, would_do = _suitable(made, need)
+    suitable, would_do, away = _suitable(made, need)
     index = made.profile.at(made.now)
     nodes = np.flatnonzero(would_do)
     open_, short = _open_nodes(made, row, need, nodes, index)
@@ -175,13 +178,14 @@ def _room(made: Forecast, row: PendingRow, need: Requirement) -> Room:
         free=int((tasks > 0).sum()),
         free_tasks=int(min(tasks.sum(), need.tasks)),
         most_tasks=int(need.static_tasks[nodes].sum()),
+        away=away,
         licenses=tuple(each for each in licenses if " beside " not in each.name),
         limits=tuple(_limits(made, row, need, left)),
     )
 
 
-def _suitable(made: Forecast, need: Requirement) -> tuple[list[tuple[str, int]], BoolArray]:
-    """How many nodes are left after each thing asked of a node, and which are left of all."""
+def _suitable(made: Forecast, need: Requirement) -> tuple[list[tuple[str, int]], BoolArray, tuple[str, ...]]:
+    """How many nodes are left after each thing asked of a node, which are left of all, and which are only away."""
     demand, table, capacity = need.demand, made.snapshot.nodes, made.compiler.resources.capacity
     names = np.array(table.names, dtype=object)
     left = made.compiler.pools[need.pool].copy()
@@ -203,12 +207,14 @@ def _suitable(made: Forecast, need: Requirement) -> tuple[list[tuple[str, int]],
         asked.append(("reservation", True, bound))
     seen = made.compiler.seen_by(need, capacity, np.arange(capacity.shape[1]))
     asked += [(name, True, enough) for name, enough in _enough(made, need, seen)]
-    asked += [("layout", True, need.static_tasks > 0), ("available", True, table.available)]
+    asked.append(("layout", True, need.static_tasks > 0))
     for name, matters, mask in asked:
         if matters:
             left &= mask
             found.append((name, int(left.sum())))
-    return found, left
+    away = tuple(names[left & ~table.available].tolist())
+    left &= table.available
+    return [*found, ("available", int(left.sum()))], left, away
 
 
 def _enough(made: Forecast, need: Requirement, free: Counts) -> list[tuple[str, BoolArray]]:
@@ -294,6 +300,7 @@ class _Inquiry:
             outlook=made.outlooks.get(row.job_id) or Outlook(Reason.NONE, made.now),
             ahead=tuple(_ahead(made, row, first)),
             holders=tuple(_holders(made, first)) if first is not None and waits else (),
+            victims=next((each.victims for each in made.preempted if each.job_id == row.job_id), ()),
             eventually=found.start if held and found is not None else None,
             element_starts=tuple(booking.start for booking in own) if row.count > 1 else (),
             smaller=() if passed_over or (first is not None and not waits) else smaller,
@@ -318,7 +325,10 @@ def _in_turn(snapshot: Snapshot, row: PendingRow, wanted: Callable[[], bool]) ->
 
 def _start_alone(made: Forecast, row: PendingRow) -> Better | None:
     needs, _ = made.needs(row)
-    return _as_better(made, made.find(row, needs)) if needs else None
+    booking = made.find(row, needs) if needs else None
+    if booking is None or booking.start > made.now:
+        booking = start_by_preemption(made, row) or booking
+    return _as_better(made, booking)
 
 
 def _start_together(made: Forecast, row: PendingRow) -> Better | None:

@@ -382,3 +382,48 @@ def test_a_smaller_request_starts_when_it_was_told(queue: list[tuple[dict[str, A
             start = int(other.now()) if changed in started else planned.outlooks[changed].start_time
             assert start == told[change.text], change.text
     assert explain(Question(question.snapshot, question.row)).outlook == explain(question).outlook
+
+
+def test_nodes_that_are_not_available_are_named(full: FakeController) -> None:
+    scontrol(full, "update", "nodename=n[6-7]", "state=drain", "reason=fan broken")
+    said = why(full, wide(full, minimum_nodes=4, maximum_nodes=4, nodes="4"))
+    assert "n[6-7] would do too, but are not available (draining, fan broken)." in said
+    [told] = json.loads(why(full, full.machine.pending()[0].job_id, "--json"))["jobs"]
+    assert [room["not_available"] for room in told["needs"]] == [["n6", "n7"]]
+
+
+def preempting() -> tuple[FakeController, list[int]]:
+    """Two jobs of a lower tier on whole nodes n5 and n6, which those of a higher one may take."""
+    site = reference_site()
+    low = replace(site.partitions[2], name="low", nodes=("n5", "n6"), priority_tier=1)
+    high = replace(low, name="high", priority_tier=2)
+    tiers = replace(site, partitions=(low, high), preempt_type="preempt/partition_prio", preempt_mode="CANCEL")
+    made = FakeController(tiers)
+    jobs = [made.submit(BOB, partition="low", required_nodes=name, shared="none", time_limit=60) for name in ("n5", "n6")]
+    made.start_all()
+    return made, jobs
+
+
+def test_who_gives_way_is_named() -> None:
+    made, (first, second) = preempting()
+    job = made.submit(ALICE, partition="high", minimum_nodes=2, maximum_nodes=2, nodes="2", shared="none", time_limit=60)
+    said = why(made, job)
+    assert "So that it can start, " in said
+    assert f"job {first} (bob)" in said
+    assert f"job {second} (bob)" in said
+    [told] = json.loads(why(made, job, "--json"))["jobs"]
+    assert sorted(told["planned"]["gives_way"]) == [first, second]
+
+
+def test_smaller_requests_count_on_those_who_give_way() -> None:
+    """Of three nodes one is held by a job of the same tier, so that only what needs fewer can start now."""
+    made, _ = preempting()
+    site = made.machine.site
+    low, high = (replace(each, nodes=("n5", "n6", "n7")) for each in site.partitions)
+    made = FakeController(replace(site, partitions=(low, high)))
+    made.submit(BOB, partition="high", required_nodes="n7", shared="none", time_limit=60)
+    for name in ("n5", "n6"):
+        made.submit(BOB, partition="low", required_nodes=name, shared="none", time_limit=120)
+    made.start_all()
+    job = made.submit(ALICE, partition="high", minimum_nodes=3, maximum_nodes=3, nodes="3", shared="none", time_limit=60)
+    assert "  --nodes=1: now, 1 node\n" in why(made, job)

@@ -50,3 +50,23 @@ def test_what_a_partition_can_hold(cluster: Cluster, partition: str, request_: d
     if isinstance(answer, Refused):
         assert answer.error.errno is Errno.REQUESTED_NODE_CONFIG_UNAVAILABLE
         assert not answer.notices
+
+
+@pytest.mark.parametrize(
+    ("partition", "request_", "taken"),
+    [
+        ("wide", {"tasks": 1}, False),
+        ("wide", {"tasks": 1, "cpus_per_task": 2}, False),
+        ("wide", {"tasks": 2}, True),
+        ("wide", {}, True),
+        ("wide,cpu", {"tasks": 1}, True),
+        ("wide", {"tasks": 1, "nodes": "1", **ONE}, True),
+    ],
+)
+def test_fewer_tasks_than_the_partition_has_nodes_for_a_job(partition: str, request_: dict[str, Any], taken: bool) -> None:
+    site = small_site()
+    wide = replace(site.partitions[2], name="wide", minimum_nodes=2, default=False)
+    answer = Cluster(replace(site, partitions=(*site.partitions, wide))).try_submit(ALICE, partition=partition, **request_)
+    assert isinstance(answer, Refused) is not taken
+    if isinstance(answer, Refused):
+        assert answer.error.errno is Errno.BAD_TASK_COUNT
