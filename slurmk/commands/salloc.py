@@ -21,6 +21,7 @@ from grammar.options import OptionError
 from slurmk.commands.allocation_environment import allocation_environment
 from slurmk.commands.awaited import AT_ONCE, Unsaid, give_up, not_at_once, pending_notices, take_up, waits_for_others
 from slurmk.commands.call import VERSION_TEXT, Call, Controller, Output, Unreadable
+from slurmk.commands.node_files import read_node_files
 from slurmk.commands.option_help import completions, help_text, usage_text
 from slurmk.commands.sbatch import EXIT_ERROR, EXIT_IMMEDIATE, GRES_ERRORS, as_bytes, exit_code_of, exit_error
 from slurmk.commands.srun import local_part
@@ -33,7 +34,6 @@ from slurmk.commands.submission import (
     option_variables,
     parse_components,
     read_layers,
-    read_node_files,
     request_of,
     verbose_lines,
 )
@@ -182,7 +182,7 @@ async def _components(call: Call, output: Output, told: Sequence[Options]) -> li
     """The requests of all components. Raises OptionError."""
     components = []
     for options in told:
-        await read_node_files(NAME, options, output)
+        await read_node_files(NAME, options, call.environment, output)
         name = JOB_NAME_WITHOUT_COMMAND if options.get("no_shell") else JOB_NAME
         options.values.setdefault("name", name)
         checked = request_of(NAME, options, call)

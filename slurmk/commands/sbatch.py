@@ -15,6 +15,7 @@ from grammar.script import ScriptDirectives, ScriptError, check_script, read_scr
 from grammar.times import format_time
 from slurmk.commands.awaited import take_up
 from slurmk.commands.call import VERSION_TEXT, Call, Controller, Output, Unreadable
+from slurmk.commands.node_files import read_node_files
 from slurmk.commands.option_help import completions, help_text, usage_text
 from slurmk.commands.submission import (
     Checked,
@@ -30,7 +31,6 @@ from slurmk.commands.submission import (
     propagated,
     read_export_file,
     read_layers,
-    read_node_files,
     request_of,
     unclosed_export,
     verbose_lines,
@@ -231,7 +231,7 @@ async def _prepare(
         output.error(f"{NAME}: error: Improperly formed environment variable ({unclosed})\n")
     submissions, files = [], []
     for options in told:
-        await read_node_files(NAME, options, output)
+        await read_node_files(NAME, options, call.environment, output)
         options.values.setdefault("name", script.name)
         checked = request_of(NAME, options, call)
         if checked.warnings and not quiet:
@@ -349,7 +349,7 @@ async def tell_outlook(
     named: bool,
 ) -> int:
     """When and where the job would start, on standard error; nothing is submitted. ``named``: on a cluster that was named."""
-    refused = "allocation failure" if command == NAME else f"{command}: allocation failure"
+    refused = "allocation failure"
     planned: list[tuple[Submit, Outlook]] = []
     for submission in event.submissions:
         alone = replace(event, submissions=(_within_limits(controller, submission),))

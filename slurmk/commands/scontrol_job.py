@@ -409,11 +409,15 @@ async def _print(output: Output, jobs: Sequence[tuple[JobText, Job]], details: b
 # ---------------------------------------------------------------------------------------------- steps
 
 
+_LAYOUTS = {"cyclic": "Cyclic", "arbitrary": "arbitrary task distribution"}
+"""How layouts are called that are not called by their own words."""
+
+
 def step_lines(step: Step, job: Job, *, details: bool = False) -> list[str]:
     """The record of one step."""
     limit = INFINITE if step.time_limit is None else step.time_limit
     script = step.step_id in (BATCH_STEP, EXTERN_STEP)
-    layout = "" if script else f" Dist={(step.distribution or 'cyclic').title()}"
+    layout = "" if script else f" Dist={_LAYOUTS.get(step.distribution or 'cyclic') or str(step.distribution).title()}"
     return [
         f"StepId={step_id_text(step, job)} UserId={job.credentials.user_id}"
         f" StartTime={date_text(step.start_time, 'Unknown')} TimeLimit={format_duration_minutes(limit)}",

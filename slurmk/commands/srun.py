@@ -24,6 +24,7 @@ from slurmk.commands.allocation_environment import allocation_environment
 from slurmk.commands.awaited import AT_ONCE, Unsaid, give_up, not_at_once, pending_notices, take_up, waits_for_others
 from slurmk.commands.broadcast import of_program
 from slurmk.commands.call import VERSION_TEXT, Call, Controller, Output, Unreadable
+from slurmk.commands.node_files import read_node_files
 from slurmk.commands.option_help import completions, help_text, usage_text
 from slurmk.commands.sbatch import EXIT_ERROR, EXIT_IMMEDIATE, as_bytes, exit_code_of, exit_error, tell_outlook
 from slurmk.commands.srun_components import Part, environment_of, groups_of, joined, members, of_several_programs, parts_of
@@ -40,7 +41,6 @@ from slurmk.commands.submission import (
     option_variables,
     propagated_limits,
     read_layers,
-    read_node_files,
     request_of,
     verbose_lines,
 )
@@ -102,7 +102,7 @@ async def _run(call: Call, controller: Controller, caller: Output) -> int:
     _check_settings(options, call.environment, alone=job_id is None)
     _check_exclusive(options)
     for each in told:
-        await read_node_files(NAME, each, output)
+        await read_node_files(NAME, each, environment, output)
     if job_id is None and len(parts) > 1:
         return await _alone_together(call, controller, caller, told, parts)
     if job_id is not None and (len(parts) > 1 or options.get("het_group") is not None):
@@ -406,6 +406,8 @@ def _step(
     """The step that the options ask for. Standard streams stay as typed: they are the step's, seen from its directory."""
     values: dict[str, Any] = {name: value for name in _FROM_OPTIONS if (value := options.get(name)) is not None}
     values |= {name: value for name, source in _FROM_REQUEST.items() if (value := getattr(request, source)) is not None}
+    if request.distribution == "arbitrary":
+        values["nodelist"] = options.values["required_nodes"]  # with the names in their order, and as often as they were said
     if not options.get("required_nodes") and "nodes" not in options.values:
         values.pop("maximum_nodes", None)
     if is_exact(options):

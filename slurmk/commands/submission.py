@@ -18,7 +18,7 @@ from grammar.arguments import Given, parse_arguments, read_arguments
 from grammar.bindings import is_tres_binding
 from grammar.constraints import features_of, normalise_constraint, parse_constraint
 from grammar.errors import GrammarError
-from grammar.hostlist import HostlistError, compress, expand
+from grammar.hostlist import HostlistError, compress, expand, fold
 from grammar.numbers import leading_number
 from grammar.option_order import PLACES
 from grammar.options import (
@@ -35,7 +35,7 @@ from grammar.options import (
 from grammar.script import ScriptDirectives
 from grammar.signals import NAMES
 from grammar.tres import INVALID_TRES, Gres, gpus_per_task, parse_gres, parse_tres_per_task
-from slurmk.commands.call import Call, Output, Unreadable
+from slurmk.commands.call import Call
 from slurmk.model.job import Credentials, JobRequest
 from slurmk.model.site import Site
 
@@ -754,31 +754,6 @@ def stream_file(path: str, directory: str) -> str:
     return path if path.startswith("/") else f"{directory}/{path}"
 
 
-async def read_node_files(command: str, options: Options, output: Output) -> None:
-    """``--nodefile``, and ``--nodelist`` with a path: the names are in a file of the caller's. Raises OptionError."""
-    path, listed = options.get("nodefile"), options.get("required_nodes")
-    named = listed if listed and "/" in listed else None
-    wanted = named if path is None else path
-    if wanted is None:
-        return
-    if not wanted:
-        raise _error(command, "Invalid --nodefile node file", code=255)
-    try:
-        content = await output.read(wanted, 1 << 20)
-    except Unreadable as error:
-        lines = [f"{command}: error: slurm_allocate_resources error opening file {wanted}, {error.text}"]
-        if path:
-            raise OptionError(*lines, f"{command}: error: Invalid --nodefile node file") from None
-        raise OptionError(*lines, code=1) from None
-    lines = [line.partition("#")[0] for line in content.decode("utf-8", "surrogateescape").splitlines()]
-    names = ",".join(word for line in lines for word in line.split())
-    if not names:
-        refusal = ["Invalid --nodefile node file"] if path else []
-        raise _error(command, "Hostlist is empty!", *refusal, code=255 if path else 1)
-    options.values["required_nodes"] = names
-    options.said["nodelist"] = options.said.get("nodelist", ("command line", wanted))
-
-
 def check_gres_help(options: Options, site: Site) -> None:
     """``--gres=help`` asks which GRES there are. Raises OptionError with the answer."""
     said = options.said.get("gres")
@@ -942,6 +917,10 @@ GPU_VARIABLES: tuple[tuple[str, str], ...] = (
 """Fields that hold GPUs in Slurm's words, which the environment tells without ``gres/gpu:``."""
 
 
+ARBITRARY_NODES = "SLURM_ARBITRARY_NODELIST"
+"""The node of each task in turn, where the tasks are dealt out so."""
+
+
 def gpus_said(text: str | None) -> str | None:
     """A field that holds GPUs in Slurm's words, without ``gres/gpu:``."""
     return text.replace("gres/gpu:", "") if text else text
@@ -955,6 +934,8 @@ def frequency_variable(frequency: str | None) -> str | None:
 def option_variables(request: JobRequest, options: Options) -> dict[str, str]:
     """The SLURM_ variables by which a job's script, and the sruns in it, learn what the job was asked."""
     found = {variable: str(value) for name, variable in OPTION_VARIABLES if (value := getattr(request, name)) is not None}
+    if request.distribution == "arbitrary" and options.get("required_nodes"):
+        found[ARBITRARY_NODES] = fold(expand(options.values["required_nodes"]))
     if not {"ntasks-per-node", "tasks-per-node"} & options.said.keys():
         found.pop("SLURM_NTASKS_PER_NODE", None)
     if request.open_mode:

@@ -360,7 +360,8 @@ class Keeper:
             if message.get("text"):
                 self._write_error(str(message["text"]).encode("utf-8", "surrogateescape"))
             number = int(message.get("signal", signal.SIGTERM))
-            self._signal(signal.SIGCONT, True)
+            if number != signal.SIGKILL:
+                self._signal(signal.SIGCONT, True)
             if number:
                 self._signal(number, True)
             at = time.monotonic() + float(message.get("kill_wait", 0))

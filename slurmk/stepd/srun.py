@@ -41,8 +41,11 @@ GATHER_SECONDS = 0.05
 INTERRUPT_SECONDS = 1.0
 WAITING_SECONDS = 60.0
 
-FORWARDED = (signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM, signal.SIGCONT, signal.SIGPIPE)
-CAUGHT = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGWINCH, *FORWARDED)
+FORWARDED = (signal.SIGUSR1, signal.SIGUSR2, signal.SIGPIPE)
+UNTOLD = (signal.SIGALRM, signal.SIGCONT)
+"""Signals that are srun's own: the tasks do not get them."""
+
+CAUGHT = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGWINCH, *UNTOLD, *FORWARDED)
 
 
 class Failure(Exception):
@@ -496,10 +499,9 @@ class Srun:
             self._end(number)
         elif number == signal.SIGWINCH:
             self._resize()
-        elif number == signal.SIGCONT:
-            if self.created:
+        elif number in UNTOLD:
+            if self.created and number == signal.SIGCONT:
                 say("got SIGCONT")
-            self._send_signal(number)
         else:
             self._send_signal(number)
 

@@ -10,6 +10,9 @@ ACCOUNT = "export SLURM_ACCOUNT=phys SALLOC_ACCOUNT=phys; "
 REVOKED = (r"(?m)^s(?:run|alloc): (?:Job allocation .* has been revoked|Force Terminated .*)\.?\n",)
 """Comes, or does not, as the controller's message is faster or slower than the command's end."""
 
+QUEUED = (r"(?m)^s(?:run|alloc): (?:job|Pending) .*\n",)
+"""Comes where the reference's scheduler was not asked at once."""
+
 _TERMINATED = "{command} >said 2>&1 & sleep 0.8; kill -{number} $!; wait $!; echo exit $?; cat said; squeue -h -n waits -t PD"
 
 WAITS: dict[str, tuple[str, ...]] = {
@@ -67,13 +70,40 @@ STREAMS = (
     "SLURM_NSOCKETS_PER_NODE=3 srun echo fits not",
 )
 
+_NODES = "bash -c 'echo $SLURMD_NODENAME' | sort"
+_HOSTS = "printf 'n3\\nn1\\n' >hf; printf 'n3\\nn3\\nn1\\n' >three; export SLURM_HOSTFILE=hf; "
+
+HOST_FILES = (
+    f"srun -l {_NODES}",
+    f"srun -l -n 1 {_NODES}",
+    f"srun -l -n 2 -m block {_NODES}",
+    f"SLURM_HOSTFILE=three srun -l {_NODES}",
+    f"SLURM_HOSTFILE=three srun -l -n 2 {_NODES}",
+    f"srun -l -n 2 -w n2 {_NODES}",
+    f"srun -l -m arbitrary -w n5,n3,n5 {_NODES}",
+    f"srun -l -m arbitrary -w ./three -n 3 {_NODES}",
+    "srun -n 3 true",
+    "srun -N 2 true",
+    "SLURM_HOSTFILE=/ srun true",
+    "SLURM_HOSTFILE=nothere srun true",
+    "srun -m arbitrary -w n3,n1 -n 3 true",
+    "sbatch -A phys -N 2 --wrap true",
+    "sbatch -A phys -n 3 --wrap true",
+    "sbatch -A phys -m arbitrary -w n5,n3 -n 3 --wrap true",
+    "salloc -n 3 true",
+    "salloc bash -c 'env | grep -E \"ARB|DISTR|NTASKS|NPROCS\" | sort'",
+    f"salloc bash -c 'srun -l {_NODES.replace(chr(39), chr(34)).replace('$', chr(92) + '$')}'",
+)
+"""Where the tasks go that SLURM_HOSTFILE puts on nodes one by one."""
+
 CASES = [
     *(
         Case(ACCOUNT + _TERMINATED.format(command=command, number=signal), title=f"{command} and {signal}", ignore=REVOKED)
         for signal, commands in WAITS.items()
         for command in commands
     ),
-    *(Case(ACCOUNT + command, title=command, ignore=(r"(?m)^s(?:run|alloc): job .*\n",)) for command in STREAMS),
+    *(Case(ACCOUNT + command, title=command, ignore=QUEUED) for command in STREAMS),
+    *(Case(ACCOUNT + _HOSTS + command, title=f"hosts: {command}", ignore=QUEUED) for command in HOST_FILES),
     *(
         Case(ACCOUNT + command, setup=BUSY, until="[ $(squeue -h -j {0} -o %t) = R ]", title=command, ignore=REVOKED)
         for command in IMMEDIATE
