@@ -69,7 +69,7 @@ def describe(job: Job, files: JobFiles, site: Site, extra: Mapping[str, Any]) ->
         "umask": job.umask,
         "start_time": job.start_time,
         "end_time": end_of(job),
-        "over_time": site.over_time_limit * 60,
+        "over_time": job.over_time_limit * 60,
         "signal": request.kill_warning_signal,
         "signal_delay": request.kill_warning_delay,
         "signal_flags": request.kill_warning_flags or "",

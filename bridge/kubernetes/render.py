@@ -280,10 +280,9 @@ def deadline_of(job: Job, site: Site) -> int | None:
         return None
     partition = site.partition(job.partition)
     longest = partition.maximum_time if partition is not None else INFINITE
-    over = site.over_time_limit if partition is None or partition.over_time_limit is None else partition.over_time_limit
     limit = job.time_limit * 60
     limit = max(limit, longest * 60) if longest != INFINITE else limit + LONGER_SECONDS
-    return START_SECONDS + limit + over * 60 + site.kill_wait + BACKSTOP_SECONDS
+    return START_SECONDS + limit + job.over_time_limit * 60 + site.kill_wait + BACKSTOP_SECONDS
 
 
 def merge(base: Any, over: Any) -> Any:

@@ -18,7 +18,7 @@ from slurmk.core.events import Planned
 from slurmk.core.preemption import carry_out, forget_gone, resume_parked
 from slurmk.core.quotas import within_quotas
 from slurmk.core.reservation_use import within_reservations
-from slurmk.core.state import NodeUsage, Phase, State, Turn, limit_end, phase_of, watch_limit
+from slurmk.core.state import NodeUsage, Phase, State, Turn, limit_end, over_time, phase_of, watch_limit
 from slurmk.model.job import Allocation, Job, NodeShare
 from slurmk.model.node import Node, Partition
 from slurmk.model.states import JobFlag, JobState, Reason
@@ -175,6 +175,7 @@ def begin(turn: Turn, job: Job, start: Start) -> None:
         start_time=turn.now,
         time_limit=limit,
         allocation=allocation,
+        over_time_limit=over_time(turn.state, allocation.partition),
         last_schedule_evaluation=turn.now,
         last_partition=allocation.partition,
         promised_start=0,

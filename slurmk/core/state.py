@@ -462,8 +462,15 @@ def watch_limit(turn: Turn, job: Job) -> None:
 
 def lateness(state: State, job: Job) -> int:
     """Seconds after its limit at which the controller ends a job itself."""
-    partition = state.partitions.get(job.partition)
+    return max(over_time(state, job.partition), job.over_time_limit) * 60 + state.site.kill_wait + BACKSTOP
+
+
+LONGEST_OVER_TIME = 365 * 24 * 60
+"""Minutes that stand for an OverTimeLimit of UNLIMITED."""
+
+
+def over_time(state: State, name: str) -> int:
+    """Minutes that jobs of a partition may run beyond their limits (OverTimeLimit)."""
+    partition = state.partitions.get(name)
     over = partition.over_time_limit if partition and partition.over_time_limit is not None else state.site.over_time_limit
-    if over >= NO_VALUE:
-        over = 365 * 24 * 60
-    return over * 60 + state.site.kill_wait + BACKSTOP
+    return min(over, LONGEST_OVER_TIME)

@@ -326,6 +326,7 @@ class Job:
     suspend_time: int = 0
     suspended_seconds: int = 0
     last_schedule_evaluation: int = 0
+    over_time_limit: int = 0  # minutes that it may run beyond its limit, as its partition has it when it starts
     promised_start: int = 0  # where plans go by promises: it starts no later than that; 0 = nothing promised
     restarts: int = 0
     exit_code: int = 0  # a wait(2) status

@@ -235,8 +235,8 @@ def test_the_image_is_the_jobs_or_the_partitions() -> None:
 def test_deadlines_leave_room_for_longer_limits() -> None:
     site = replace(SITE, kill_wait=30, over_time_limit=0)
     assert deadline_of(job(time_limit=10), site) == 3600 + 600 + 86400 + 30 + 60
-    short = replace(site, partitions=(Partition("main", NODES, maximum_time=120, over_time_limit=1),))
-    assert deadline_of(job(time_limit=10), short) == 3600 + 7200 + 60 + 30 + 60
+    short = replace(site, partitions=(Partition("main", NODES, maximum_time=120),))
+    assert deadline_of(job(time_limit=10, over_time_limit=1), short) == 3600 + 7200 + 60 + 30 + 60
     assert deadline_of(job(time_limit=INFINITE), site) is None
     _, spec = only(rendered(job(time_limit=INFINITE)))
     assert "activeDeadlineSeconds" not in spec
