@@ -23,12 +23,16 @@ MAXIMUM_DEPTH = 10
 
 _PAIR = re.compile(r'[ \t]*([A-Za-z0-9_.]+)[ \t]*([-+*/]?)=[ \t]*(?:"([^"]*)"|([^ \t"]\S*))(?=[ \t]|\Z)', re.ASCII)
 _INCLUDE = re.compile(r"include[ \t]+(\S.*)\Z", re.IGNORECASE)
-_NUMBER = re.compile(r"\d{1,20}\Z", re.ASCII)
+_NUMBER = re.compile(r"(?:0[xX][0-9a-fA-F]{1,16}|0[0-7]{0,21}|[1-9]\d{0,19})\Z", re.ASCII)
 _COMMENT = re.compile(r"(?<!\\)#.*", re.DOTALL)
 
 _MAXIMA = {Value.NUMBER16: 0xFFFF, Value.NUMBER: 0xFFFFFFFF, Value.NUMBER64: 0xFFFFFFFFFFFFFFFF}
 _YES = frozenset({"yes", "up", "true", "1"})
 _NO = frozenset({"no", "down", "false", "0"})
+
+
+COMPOSED = frozenset({"jobdefaults"})
+"""Keys that are shown, and set by others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +62,7 @@ class Setting:
     @property
     def number(self) -> int:
         """The value of a key that takes a number; INFINITE for UNLIMITED."""
-        return INFINITE if _unlimited(self.value) else int(self.value)
+        return INFINITE if _unlimited(self.value) else _whole(self.value)
 
     @property
     def yes(self) -> bool:
@@ -106,6 +110,8 @@ class Configuration:
     settings: dict[str, Setting] = field(default_factory=dict)
     repeated: dict[str, list[Setting]] = field(default_factory=dict)
     records: list[Record] = field(default_factory=list)
+    used_scheduler_parameters: str | None = None  # those that count, where some do not
+    warnings: list[str] = field(default_factory=list)  # what is told, and passed over or done otherwise
 
     def get(self, key: str) -> Setting | None:
         return self.settings.get(key.lower())
@@ -117,15 +123,17 @@ def read_slurm_conf(read: Reader, path: str) -> Configuration:
     for line in _lines(read, path, 0):
         first, record = _first_key(line)
         if record is not None:
-            configuration.records.append(_record(line, first, record))
+            configuration.records.append(_record(line, first, record, configuration.warnings))
             continue
         key = _KEYS.get(first)
-        if key is None:
+        if key is None or first in COMPOSED:
             raise line.error(f"Parsing error at unrecognized key: {_typed_key(line)}")
         settings = _settings(line, {first: key})
         if len(settings) > 1:
             raise line.error(f'Parse error: "{line.text}"')
         for setting in settings.values():
+            if first in configuration.settings and first not in REPEATABLE:
+                configuration.warnings.append(_twice(setting))
             configuration.settings[first] = setting
             if first in REPEATABLE:
                 configuration.repeated.setdefault(first, []).append(setting)
@@ -208,11 +216,15 @@ def _typed_key(line: Line) -> str:
     return match[1]
 
 
-def _record(line: Line, kind: str, table: Mapping[str, Key]) -> Record:
-    return Record(kind, _settings(line, table), line)
+def _record(line: Line, kind: str, table: Mapping[str, Key], warnings: list[str]) -> Record:
+    return Record(kind, _settings(line, table, warnings), line)
 
 
-def _settings(line: Line, table: Mapping[str, Key]) -> dict[str, Setting]:
+def _twice(setting: Setting) -> str:
+    return str(setting.error(f"{setting.key.name} specified more than once, latest value used"))
+
+
+def _settings(line: Line, table: Mapping[str, Key], warnings: list[str] | None = None) -> dict[str, Setting]:
     found: dict[str, Setting] = {}
     position = 0
     while position < len(line.text):
@@ -226,7 +238,10 @@ def _settings(line: Line, table: Mapping[str, Key]) -> dict[str, Setting]:
         if key is None:
             raise line.error(f"Parsing error at unrecognized key: {match[1]}")
         value = match[3] if match[3] is not None else match[4]
-        found[typed] = _checked(Setting(key, value, line))
+        setting = _checked(Setting(key, value, line))
+        if typed in found and warnings is not None:
+            warnings.append(_twice(setting))
+        found[typed] = setting
         position = match.end()
         while position < len(line.text) and line.text[position] in " \t":
             position += 1
@@ -253,11 +268,18 @@ def _checked(setting: Setting) -> Setting:
     return setting
 
 
+def _whole(text: str) -> int:
+    """A number as C writes them: ``0x10`` and ``020`` are 16."""
+    if text[:2] in ("0x", "0X"):
+        return int(text, 16)
+    return int(text, 8 if text[0] == "0" else 10)
+
+
 def _check_number(setting: Setting, name: str, value: str, maximum: int) -> None:
     if re.fullmatch(r"-\d+", value, re.ASCII):
         raise setting.error(f"{name} value ({value}) is less than zero")
     if _NUMBER.match(value) is None:
         shown = f'"{value}"' if maximum == 0xFFFF else f"({value})"
         raise setting.error(f"{name} value {shown} is not a valid number")
-    if int(value) > maximum:
+    if _whole(value) > maximum:
         raise setting.error(f"{name} value ({value}) is greater than {maximum}")

@@ -273,7 +273,7 @@ OTHER_KEYS: tuple[Key, ...] = (
     Key("EpilogTimeout", Value.NUMBER16, acted=True),
     Key("ExtSensorsFreq"),
     Key("ExtSensorsType"),
-    Key("FastSchedule"),
+    Key("FastSchedule", Value.NUMBER16),
     Key("GetEnvTimeout"),
     Key("JobCompPassScript"),
     Key("JobContainerType"),

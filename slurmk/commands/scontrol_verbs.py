@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
+from grammar.configuration_words import DEBUG_FLAGS
 from grammar.errors import GrammarError
 from grammar.hostlist import expand
 from slurmk.commands import scontrol_update
@@ -396,15 +397,6 @@ async def set_debug_flags(session: Session, arguments: Sequence[str]) -> int:
         if word[1:].lower() not in known:
             return session.say(f"scontrol: error: Invalid DebugFlag: {word[1:]}\ninvalid debug flag: {word}\n")
     return 0
-
-
-DEBUG_FLAGS = """
-Accrue Agent AuditRPCs AuditTLS Backfill BackfillMap BurstBuffer Cgroup ConMgr CPU_Bind CpuFrequency Data DBD_Agent Dependency
-Elasticsearch Energy Federation Gang GLOB_SILENCE Gres Hetjob JobAccountGather JobComp JobContainer License Metrics MPI
-Namespace Network NetworkRaw NodeFeatures NO_CONF_HASH Power Priority Profile Protocol Reservation Route Script SelectType
-Steps Switch TLS TraceJobs Triggers WorkQueue
-""".split()  # noqa: SIM905
-"""Slurm's DebugFlags (slurm.conf(5))."""
 
 
 async def schedule_log_level(session: Session, arguments: Sequence[str]) -> int:

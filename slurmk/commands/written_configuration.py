@@ -41,7 +41,7 @@ def _settings(parameters: Mapping[str, str]) -> Iterator[str]:
         if value in ("(null)", ""):
             yield f"#{key.name}="
         else:
-            yield f"{'#' if value == key.default else ''}{key.name}={_bare(key, value)}"
+            yield f"{'#' if key.default in (value, _bare(key, value)) else ''}{key.name}={_bare(key, value)}"
     named = {key.name for key in KEYS} | NOT_WRITTEN
     for name, value in parameters.items():
         if name not in named:

@@ -59,6 +59,8 @@ def serve(directory: Path, options: argparse.Namespace) -> int:
         return complain(str(error))
     except OSError as error:
         return complain(f"{error.filename}: {error.strerror}")
+    for text in site.warnings:
+        print(f"slurmk: warning: {text}", file=sys.stderr, flush=True)
     if site.unused_keys:
         print(f"slurmk: warning: accepted without effect: {', '.join(site.unused_keys)}", file=sys.stderr, flush=True)
     store = Store(options.database or f"sqlite:///{directory}/state/slurmk.sqlite", site)

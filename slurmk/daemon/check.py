@@ -92,6 +92,8 @@ def check_slurm(report: Report, folder: Path, on_kubernetes: bool) -> Site | Non
         return None
     if site is None:
         return None
+    for text in site.warnings:
+        report.warning(text)
     if site.unused_keys:
         report.warning(f"{folder}/slurm.conf: accepted without effect: {', '.join(site.unused_keys)}")
     report.good(f"{folder}/slurm.conf: {_count(len(site.nodes), 'node')}, {_count(len(site.partitions), 'partition')}")

@@ -272,6 +272,8 @@ class Daemon:
             self.machine.users = self._queues.directory()
             self._queues.changed()
         self.triggers.tell("reconfig")
+        for text in site.warnings:
+            log.warning("%s", text)
         log.info("the configuration was read again: %d nodes", len(site.nodes))
         return ""
 
@@ -354,6 +356,8 @@ class Daemon:
         self.timers.start()
         self.planning.start()
         self.planning.wake()
+        for text in self._site.warnings:
+            log.warning("%s", text)
         log.info("serving %s: %d nodes, %d jobs", self.socket_path, len(self.machine.nodes), len(self.machine.jobs))
 
     async def _take_up_jobs(self) -> None:

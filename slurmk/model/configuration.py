@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
@@ -17,6 +18,7 @@ from grammar.configuration_keys import KEYS, OTHER_KEYS, Value
 from grammar.errors import GrammarError
 from grammar.hostlist import HostlistError, compress, expand, in_order
 from grammar.times import format_elapsed, parse_duration, parse_duration_seconds
+from slurmk.model.configuration_checks import check, check_cgroup, check_weights, warn
 from slurmk.model.node import GresCapacity, Node, Partition
 from slurmk.model.prolog_flags import PrologFlagsError, parse_prolog_flags
 from slurmk.model.site import Site, Switch
@@ -153,19 +155,23 @@ def load_site(read: Reader, directory: str, *, nodes_required: bool = True) -> S
     Raises GrammarError.
     """
     configuration = read_slurm_conf(read, posixpath.join(directory, "slurm.conf"))
+    check(configuration)
     _check_choices(configuration)
+    check_cgroup(read, posixpath.join(directory, "cgroup.conf"))
     gres = read_gres_conf(read, posixpath.join(directory, "gres.conf"))
-    nodes = _down_nodes(_nodes(configuration, gres), configuration)
-    if not nodes and nodes_required:
+    nodes = _down_nodes(_with_known_gres(_nodes(configuration, gres), configuration), configuration)
+    if not nodes and nodes_required and configuration.get("MaxNodeCount") is None:
         raise GrammarError(f"{configuration.file}: NodeName: there is no node")
     ordered = {name: nodes[name] for name in in_order(nodes)}
-    topology = _topology(read, directory, ordered, _text(configuration, "TopologyPlugin", "topology/flat"))
+    topology = _topology(read, directory, ordered, configuration)
     site = _settled(configuration)
+    partitions = tuple(_partitions(configuration, ordered))
     return replace(
         site,
+        warnings=tuple(dict.fromkeys(configuration.warnings)),
         parameters={**site.parameters, "SLURM_CONF": configuration.file},
         nodes=tuple(ordered.values()),
-        partitions=tuple(_partitions(configuration, ordered)),
+        partitions=partitions,
         switches=topology.switches,
         blocks=topology.blocks,
         block_sizes=topology.block_sizes,
@@ -209,7 +215,7 @@ def _settled(configuration: Configuration) -> Site:
         kill_wait=_number(configuration, "KillWait", 30),
         minimum_job_age=_number(configuration, "MinJobAge", 300),
         maximum_job_count=_positive(configuration, "MaxJobCount", 10000),
-        maximum_array_size=_bounded(configuration, "MaxArraySize", 1001, 4000001),
+        maximum_array_size=_maximum_array_size(configuration),
         maximum_step_count=_number(configuration, "MaxStepCount", 40000),
         first_job_id=_first_job_id(configuration),
         maximum_job_id=_number(configuration, "MaxJobId", 0x03FF0000),
@@ -225,7 +231,7 @@ def _settled(configuration: Configuration) -> Site:
         priority_weights={name: _number(configuration, key, 0) for name, key in WEIGHTS.items()},
         priority_maximum_age=_seconds(configuration, "PriorityMaxAge", 7 * 86400),
         priority_favor_small=_yes(configuration, "PriorityFavorSmall"),
-        scheduler_parameters=_pairs(_text(configuration, "SchedulerParameters")),
+        scheduler_parameters=_pairs(_scheduler_parameters(configuration)),
         preempt_type=_text(configuration, "PreemptType", "preempt/none"),
         preempt_mode=_preempt_mode(configuration.get("PreemptMode")) or "OFF",
         preempt_parameters=_pairs(_text(configuration, "PreemptParameters").lower()),
@@ -274,6 +280,12 @@ def _timeout(configuration: Configuration, key: str) -> int | None:
     return None if seconds >= _NO_TIMEOUT else seconds
 
 
+def _scheduler_parameters(configuration: Configuration) -> str:
+    """Those that count."""
+    used = configuration.used_scheduler_parameters
+    return _text(configuration, "SchedulerParameters") if used is None else used
+
+
 def _exit_codes(configuration: Configuration, key: str) -> frozenset[int]:
     """``3,5-7``; what is above 255 is no exit code."""
     setting = configuration.get(key)
@@ -282,7 +294,8 @@ def _exit_codes(configuration: Configuration, key: str) -> frozenset[int]:
     try:
         tasks = parse_array(setting.value, 256).tasks
     except GrammarError:
-        raise setting.error(f"{key}={setting.value}: exit codes are numbers and ranges from 0 to 255") from None
+        warn(configuration, setting, f"{key}={setting.value}: exit codes are numbers and ranges from 0 to 255; it is ignored")
+        return frozenset()
     return frozenset(code for part in tasks for code in part)
 
 
@@ -298,18 +311,23 @@ def _positive(configuration: Configuration, key: str, default: int) -> int:
     return setting.number if setting else default
 
 
-def _bounded(configuration: Configuration, key: str, default: int, maximum: int) -> int:
-    setting = configuration.get(key)
-    if setting is not None and setting.number > maximum:
-        raise setting.error(f"{key} value ({setting.value}) is greater than {maximum}")
-    return setting.number if setting else default
+LARGEST_ARRAY = 4000001
+
+
+def _maximum_array_size(configuration: Configuration) -> int:
+    setting = configuration.get("MaxArraySize")
+    if setting is not None and setting.number > LARGEST_ARRAY:
+        warn(configuration, setting, f"MaxArraySize value ({setting.value}) is greater than {LARGEST_ARRAY}")
+    return min(setting.number, LARGEST_ARRAY) if setting is not None else 1001
 
 
 def _first_job_id(configuration: Configuration) -> int:
-    setting = configuration.get("FirstJobId")
-    if setting is not None and setting.number > _number(configuration, "MaxJobId", 0x03FF0000):
-        raise setting.error("FirstJobId > MaxJobId")
-    return max(setting.number, 1) if setting else 1
+    setting, most = configuration.get("FirstJobId"), configuration.get("MaxJobId")
+    first = setting.number if setting is not None else 1
+    where = setting or most
+    if where is not None and first > _number(configuration, "MaxJobId", 0x03FF0000):
+        raise where.error("FirstJobId > MaxJobId")
+    return first
 
 
 def _yes(configuration: Configuration, key: str) -> bool:
@@ -455,9 +473,20 @@ def _records(configuration: Configuration, kind: str) -> Iterator[Record]:
         if record.kind != kind:
             continue
         if record.name.upper() == "DEFAULT":
+            _check_default(record)
             defaults.update(record.settings)
         else:
             yield Record(kind, {**defaults, **record.settings}, record.line)
+
+
+NOT_BY_DEFAULT = ("NodeAddr", "NodeHostname", "BcastAddr")
+
+
+def _check_default(record: Record) -> None:
+    for key in NOT_BY_DEFAULT:
+        setting = record.get(key)
+        if setting is not None:
+            raise setting.error(f"{key} not allowed with NodeName=DEFAULT")
 
 
 def _hosts(record: Record, key: str) -> list[str]:
@@ -473,8 +502,11 @@ def _hosts(record: Record, key: str) -> list[str]:
 def _nodes(configuration: Configuration, gres_lines: tuple[Record, ...]) -> dict[str, Node]:
     nodes: dict[str, Node] = {}
     for record in _records(configuration, "nodename"):
-        hardware = _hardware(record)
+        hardware = _hardware(record, configuration)
         names = _hosts(record, "NodeName")
+        if not names:
+            raise record.error("Empty NodeName in config.")
+        _paired(record, "BcastAddr", names, _hosts(record, "BcastAddr"))
         host_names = _paired(record, "NodeHostname", names, _hosts(record, "NodeHostname"))
         addresses = _paired(record, "NodeAddr", names, _hosts(record, "NodeAddr")) or host_names
         ports = _ports(record, names)
@@ -519,16 +551,51 @@ def _ports(record: Record, names: list[str]) -> list[int]:
     return numbers * len(names) if len(numbers) == 1 else numbers
 
 
-def _hardware(record: Record) -> Node:
+_AT_LEAST_ONE = ("CPUs", "Procs", "Sockets", "CoresPerSocket", "ThreadsPerCore", "Boards", "RealMemory")
+
+
+def _check_hardware(record: Record, configuration: Configuration) -> None:
+    """Tell of numbers that cannot be, which others take the place of."""
+    for key in _AT_LEAST_ONE:
+        setting = record.get(key)
+        if setting is not None and setting.number == 0:
+            warn(configuration, setting, f"NodeNames={record.name} {key}=0 is invalid, reset to 1")
+    both = record.get("Sockets")
+    if both is not None and record.get("SocketsPerBoard") is not None:
+        text = f"NodeNames={record.name} Sockets and SocketsPerBoard are both given, using SocketsPerBoard"
+        warn(configuration, both, text)
+    for key, most in (("CoreSpecCount", record.number("CPUs", 1)), ("MemSpecLimit", record.number("RealMemory", 1))):
+        setting = record.get(key)
+        if setting is not None and setting.number >= most:
+            warn(configuration, setting, f"NodeNames={record.name} {key}={setting.value} is invalid, it is ignored")
+    check_weights(record.get("TRESWeights"))
+    _check_binding(record, configuration, f"NodeNames={record.name}")
+
+
+_BINDINGS = ("none", "board", "ldom", "socket", "core", "thread", "off", "on")
+
+
+def _check_binding(record: Record, configuration: Configuration, what: str) -> None:
+    setting = record.get("CpuBind")
+    if setting is not None and setting.value.lower() not in _BINDINGS:
+        warn(configuration, setting, f"{what} CpuBind='{setting.value}' is invalid, ignored")
+
+
+def _hardware(record: Record, configuration: Configuration) -> Node:
     """A node without a name: what the record says of hardware, features and state."""
+    _check_hardware(record, configuration)
     boards = max(record.number("Boards", 1), 1)
     cores, threads = max(record.number("CoresPerSocket", 1), 1), max(record.number("ThreadsPerCore", 1), 1)
     cpus = record.number("CPUs", record.number("Procs", 0))
-    sockets = record.number("Sockets", record.number("SocketsPerBoard", 0) * boards)
+    sockets = record.number("SocketsPerBoard", 0) * boards or record.number("Sockets", 0)
     if not sockets:
         sockets = max(cpus // (cores * threads), 1)
     whole = sockets * cores * threads
     if cpus not in (sockets, sockets * cores, whole):
+        setting = record.get("CPUs") or record.get("Procs")
+        if setting is not None and cpus:
+            text = f"CPUs={cpus} match no Sockets, Sockets*CoresPerSocket or Sockets*CoresPerSocket*ThreadsPerCore"
+            warn(configuration, setting, f"NodeNames={record.name} {text}. Resetting CPUs.")
         cpus = whole
     state, flags = _node_state(record)
     feature = record.get("Features") or record.get("Feature")
@@ -592,6 +659,18 @@ def _configured_gres(record: Record) -> tuple[GresCapacity, ...]:
         raise setting.error(str(error)) from None
 
 
+def _with_known_gres(nodes: dict[str, Node], configuration: Configuration) -> dict[str, Node]:
+    """The nodes with those of their GRES whose kinds GresTypes names; what else they are said to have is told of."""
+    kinds = frozenset(_text(configuration, "GresTypes").replace(" ", "").split(","))
+    for record in _records(configuration, "nodename"):
+        setting = record.get("Gres")
+        for gres in _configured_gres(record):
+            if setting is not None and gres.name not in kinds:
+                text = f"Gres: Invalid GRES configured on node {record.name}: {setting.value}"
+                warn(configuration, setting, f"{text} (GresTypes does not name {gres.name})")
+    return {name: replace(node, gres=tuple(gres for gres in node.gres if gres.name in kinds)) for name, node in nodes.items()}
+
+
 def gres_of(text: str) -> tuple[GresCapacity, ...]:
     """``gpu:a100:4,shard:8`` without devices. Raises GrammarError."""
     if text.lower() in ("none", "(null)"):
@@ -652,10 +731,12 @@ def _down_nodes(nodes: dict[str, Node], configuration: Configuration) -> dict[st
             continue
         state, flags = NODE_STATES.get(record.text("State", "DOWN").upper(), (None, NodeFlag.NONE))
         if state is None:
-            raise record.error(f"State: invalid state {record.text('State')}")
+            configuration.warnings.append(str(record.error(f'DownNodes: Invalid State "{record.text("State")}"')))
+            continue
         for name in nodes if record.name == "ALL" else _hosts(record, "DownNodes"):
             if name not in nodes:
-                raise record.error(f'DownNode "{name}" does not exist!')
+                configuration.warnings.append(str(record.error(f'DownNode "{name}" does not exist!')))
+                continue
             nodes[name] = replace(nodes[name], state=state, flags=flags, reason=record.text("Reason", "Set in slurm.conf"))
     return nodes
 
@@ -670,11 +751,12 @@ def _partitions(configuration: Configuration, nodes: Mapping[str, Node]) -> Iter
         for name in _hosts(record, "PartitionName"):
             if name in made:
                 raise record.error(f"duplicate entry for partition {name}")
-            made[name] = _partition(name, record, nodes, node_sets)
+            made[name] = _partition(name, record, nodes, node_sets, configuration)
     default = next((name for name in reversed(made) if made[name].default), None)
     for name, partition in made.items():
         if partition.alternate and partition.alternate not in made:
-            raise GrammarError(f"{configuration.file}: Alternate: partition {partition.alternate} of {name} does not exist")
+            text = f"{configuration.file}: Alternate: partition {partition.alternate} of {name} does not exist"
+            configuration.warnings.append(text)
         yield partition if name == default else replace(partition, default=False)
 
 
@@ -682,7 +764,12 @@ def _node_sets(configuration: Configuration, nodes: Mapping[str, Node]) -> dict[
     sets: dict[str, list[str]] = {}
     for record in configuration.records:
         if record.kind == "nodeset":
+            if record.name in nodes:
+                raise record.error(f"NodeSet with name {record.name} overlaps with an existing NodeName")
             members = set(_hosts(record, "Nodes"))
+            missing = members.difference(nodes, ("ALL",))
+            if missing:
+                raise record.error(f"NodeSet: Invalid node names in {record.name}: {compress(sorted(missing))}")
             feature = record.text("Feature")
             sets[record.name] = [
                 name for name, node in nodes.items() if name in members or (feature and feature in node.features)
@@ -690,10 +777,40 @@ def _node_sets(configuration: Configuration, nodes: Mapping[str, Node]) -> dict[
     return sets
 
 
-def _partition(name: str, record: Record, nodes: Mapping[str, Node], node_sets: Mapping[str, list[str]]) -> Partition:
+def _check_partition(record: Record, configuration: Configuration) -> None:
+    for kind in ("Accounts", "Qos"):
+        denied = record.get(f"Deny{kind}")
+        if denied is not None and record.get(f"Allow{kind}") is not None:
+            text = f"Both Allow{kind} and Deny{kind} are defined, Deny{kind} will be ignored"
+            warn(configuration, denied, text)
+    check_weights(record.get("TRESBillingWeights"))
+    _check_binding(record, configuration, f"Partition={record.name}")
+    setting = record.get("SelectTypeParameters")
+    if setting is not None and any(word.upper() not in SELECT_TYPE_PARAMETERS for word in setting.words):
+        raise setting.error(f"Bad value for SelectTypeParameters: {setting.value}")
+
+
+def _partition_preempt_mode(record: Record, configuration: Configuration) -> str:
+    """GANG is the whole cluster's alone, and what is no mode counts as it does."""
+    setting = record.get("PreemptMode")
+    words = setting.value.upper().split(",") if setting is not None else []
+    kept = [word for word in words if word in PREEMPT_MODES and word != "GANG"]
+    if setting is not None and kept != words:
+        warn(configuration, setting, f"PreemptMode={setting.value} cannot be set at partition level, option ignored.")
+    return ",".join(kept)
+
+
+def _partition(
+    name: str,
+    record: Record,
+    nodes: Mapping[str, Node],
+    node_sets: Mapping[str, list[str]],
+    configuration: Configuration,
+) -> Partition:
+    _check_partition(record, configuration)
     allow_accounts = _allowed(record, "AllowAccounts")
     allow_qos = _allowed(record, "AllowQos")
-    oversubscribe, exclusive_user = _sharing(record)
+    oversubscribe, exclusive_user = _sharing(record, configuration)
     priority = record.number("Priority", 1)
     over = record.get("OverTimeLimit")
     return Partition(
@@ -714,9 +831,9 @@ def _partition(name: str, record: Record, nodes: Mapping[str, Node], node_sets: 
         root_only=_flag(record, "RootOnly"),
         require_reservation=_flag(record, "ReqResv"),
         lln=_flag(record, "LLN"),
-        default_memory_per_cpu=_megabytes(record, "DefMemPerCPU"),
+        default_memory_per_cpu=_per_cpu(record, "DefMem"),
         default_memory_per_node=_megabytes(record, "DefMemPerNode"),
-        maximum_memory_per_cpu=_megabytes(record, "MaxMemPerCPU"),
+        maximum_memory_per_cpu=_per_cpu(record, "MaxMem"),
         maximum_memory_per_node=_megabytes(record, "MaxMemPerNode"),
         maximum_cpus_per_node=record.number("MaxCPUsPerNode", INFINITE),
         maximum_cpus_per_socket=record.number("MaxCPUsPerSocket", INFINITE),
@@ -728,7 +845,7 @@ def _partition(name: str, record: Record, nodes: Mapping[str, Node], node_sets: 
         allow_nodes=None if record.text("AllocNodes", "ALL").upper() == "ALL" else tuple(_hosts(record, "AllocNodes")),
         alternate=record.text("Alternate"),
         qos=record.text("QOS"),
-        preempt_mode=_preempt_mode(record.get("PreemptMode")),
+        preempt_mode=_partition_preempt_mode(record, configuration),
         grace_time=record.number("GraceTime", 0),
         over_time_limit=over.number if over else None,
         tres_billing_weights=record.text("TRESBillingWeights"),
@@ -763,6 +880,11 @@ def _minutes(record: Record, key: str) -> int | None:
     return None if setting is None or setting.value.lower() == "none" else parse_duration(setting.value)
 
 
+def _per_cpu(record: Record, kind: str) -> int | None:
+    """Memory for CPUs, which that for nodes excludes."""
+    return _megabytes(record, f"{kind}PerCPU") if record.get(f"{kind}PerNode") is None else None
+
+
 def _megabytes(record: Record, key: str) -> int | None:
     value = record.number(key, INFINITE)
     return None if value in (0, INFINITE) else value
@@ -787,7 +909,11 @@ def _word(record: Record, key: str, default: str, allowed: tuple[str, ...]) -> s
     return setting.value.upper()
 
 
-def _sharing(record: Record) -> tuple[str, bool]:
+MOST_SHARES = 0x7FFF
+"""Jobs that may share a CPU."""
+
+
+def _sharing(record: Record, configuration: Configuration) -> tuple[str, bool]:
     """OverSubscribe as scontrol prints it (EXCLUSIVE for whole nodes), and whether nodes are one user's at a time."""
     setting = record.get("OverSubscribe") or record.get("Shared")
     word, colon, count = setting.value.upper().partition(":") if setting else ("NO", "", "")
@@ -795,32 +921,40 @@ def _sharing(record: Record) -> tuple[str, bool]:
     exclusive_user = _flag(record, "ExclusiveUser") or exclusive == "USER"
     if exclusive not in ("", "NO", "NODE", "USER", "TOPO"):
         raise record.error(f'Bad value "{exclusive}" for Exclusive (use NO, NODE, TOPO, USER)')
-    if setting is not None and word not in ("NO", "YES", "FORCE", "EXCLUSIVE"):
+    if setting is not None and word not in (("YES", "FORCE") if colon else ("NO", "YES", "FORCE", "EXCLUSIVE")):
         raise setting.error(f'Bad value "{setting.value}" for OverSubscribe (use NO, YES, FORCE)')
     if exclusive == "NODE" or word == "EXCLUSIVE":
         return "EXCLUSIVE", exclusive_user
     if word == "NO":
         return "NO", exclusive_user
-    if colon and not (count.isascii() and count.isdigit() and 0 < int(count[:6]) < 0x8000):
+    if colon and not (count.isascii() and count.isdigit() and int(count[:9])):
         assert setting is not None
-        raise setting.error(f"bad OverSubscribe value: {setting.value}")
-    return f"{word}:{int(count) if colon else 4}", exclusive_user
+        warn(configuration, setting, f"Ignoring bad OverSubscribe value: {setting.value}")
+        return "NO", exclusive_user
+    return f"{word}:{min(int(count[:9]), MOST_SHARES) if colon else 4}", exclusive_user
 
 
 # ------------------------------------------------------------------------------------------------ topology
 
 
-def _topology(read: Reader, directory: str, nodes: Mapping[str, Node], plugin: str) -> Topology:
+def _topology(read: Reader, directory: str, nodes: Mapping[str, Node], configuration: Configuration) -> Topology:
     """As topology.yaml has it; without that file, for topology/tree, as topology.conf has it."""
     path = posixpath.join(directory, "topology.yaml")
     text = read(path)
     if text is not None:
         return read_topology(text, path, tuple(nodes))
-    return Topology(_switches(read, directory, nodes)) if plugin == "topology/tree" else Topology()
+    if _text(configuration, "TopologyPlugin", "topology/flat") != "topology/tree":
+        return Topology()
+    return Topology(_switches(read, directory, nodes, configuration))
 
 
-def _switches(read: Reader, directory: str, nodes: Mapping[str, Node]) -> tuple[Switch, ...]:
-    records = read_topology_conf(read, posixpath.join(directory, "topology.conf"))
+def _switches(read: Reader, directory: str, nodes: Mapping[str, Node], configuration: Configuration) -> tuple[Switch, ...]:
+    path = posixpath.join(directory, "topology.conf")
+    records = read_topology_conf(read, path)
+    if not records and read(path) is not None:
+        raise GrammarError(f"{path}: SwitchName: No switches configured, failed to create context for topology plugin")
+    if not records:
+        configuration.warnings.append(f"{path}: TopologyPlugin: there is no such file, so that there are no switches")
     switches: dict[str, Switch] = {}
     for record in records:
         if not record.name:
@@ -830,15 +964,31 @@ def _switches(read: Reader, directory: str, nodes: Mapping[str, Node]) -> tuple[
                 raise record.error(f"SwitchName: switch ({name}) has already been defined")
             members = _hosts(record, "Nodes")
             below = _hosts(record, "Switches")
-            if bool(members) == bool(below):
-                raise record.error(f"switch {name} needs either Nodes or Switches")
+            if members and below:
+                raise record.error(f"switch {name} has both child switches and nodes")
             missing = [member for member in members if member not in nodes and member != "ALL"]
             if missing:
-                raise record.error(f"Nodes: switch {name} names unknown nodes {compress(missing)}")
-            chosen = tuple(nodes) if "ALL" in members else tuple(members)
+                text = f"Nodes: Invalid hostnames in switch configuration: {compress(missing)}"
+                configuration.warnings.append(str(record.error(text)))
+            chosen = tuple(nodes) if "ALL" in members else tuple(member for member in members if member in nodes)
             switches[name] = Switch(name, chosen, tuple(below), record.number("LinkSpeed", 1))
     _check_tree(switches, records)
+    configuration.warnings += [f"{path}: {text}" for text in _gaps(switches, nodes)] if switches else []
     return tuple(switches.values())
+
+
+def _gaps(switches: Mapping[str, Switch], nodes: Mapping[str, Node]) -> Iterator[str]:
+    """What a tree lacks."""
+    times = Counter(name for switch in switches.values() for name in switch.nodes)
+    missing = [name for name in nodes if name not in times]
+    if missing:
+        yield f"switches lack access to {len(missing)} nodes: {compress(missing)}"
+    twice = [name for name, count in times.items() if count > 1]
+    if twice:
+        yield f"Multiple leaf switches contain nodes: {compress(twice)}"
+    below = {name for switch in switches.values() for name in switch.switches}
+    if missing or sum(name not in below for name in switches) > 1:
+        yield "no switch can reach all nodes through its descendants"
 
 
 def _check_tree(switches: Mapping[str, Switch], records: tuple[Record, ...]) -> None:

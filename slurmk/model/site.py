@@ -42,6 +42,7 @@ class Site:
     block_sizes: tuple[int, ...] = ()  # nodes of a block, and of groups of blocks
     licenses: Mapping[str, int] = field(default_factory=dict)
     parameters: Mapping[str, str] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()  # what was passed over or put right, each with file, line and key
     unused_keys: tuple[str, ...] = ()  # configured, accepted, not acted on
     gres_types: tuple[str, ...] = ()
     default_memory_per_cpu: int | None = None  # MiB

@@ -18,6 +18,7 @@ SlurmUser=root
 MpiDefault=none
 GresTypes=gpu
 PreemptMode=REQUEUE
+PreemptType=preempt/qos
 PriorityMaxAge=1-0
 AccountingStorageTRES=gres/gpu
 TopologyPlugin=topology/tree

@@ -56,7 +56,7 @@ def test_a_whole_site() -> None:
     found = replace(again(site), switches=site.switches, blocks=site.blocks)
     found = replace(found, parameters={**found.parameters, "SLURM_CONF": site.parameters["SLURM_CONF"]})
     without_files = tuple(replace(node, gres=tuple(replace(gres, files=()) for gres in node.gres)) for node in site.nodes)
-    same(replace(site, nodes=without_files), found)
+    same(replace(site, nodes=without_files), replace(found, warnings=()))
 
 
 def test_the_caller_writes_it(tmp_path: Path) -> None:
