@@ -53,7 +53,7 @@ def _judge(state: State, demand: Demand, partition: Partition) -> Verdict:
     notices = _notices(whole, demand)
     if notices:
         return Verdict(False, notices)
-    if demand.minimum_nodes <= partition.maximum_nodes < demand.maximum_nodes:
+    if demand.minimum_nodes <= partition.maximum_nodes < demand.maximum_nodes and not demand.gres_per_job:
         demand = replace(demand, maximum_nodes=partition.maximum_nodes)
     if demand.whole_nodes or partition.oversubscribe == "EXCLUSIVE":
         nodes = [node for node in nodes if node.cpus == state.nodes[node.name].cpus]

@@ -19,8 +19,10 @@ from slurmk.core.suspension import go_on, stop
 from slurmk.core.transitions import may_requeue
 from slurmk.model.job import Job
 from slurmk.model.node import Partition
+from slurmk.model.requested import leaves_within
 from slurmk.model.site import Site
 from slurmk.model.states import JobState, Reason
+from slurmk.planner.reserved import may_share
 from slurmk.planner.snapshot import Preempt, Preemption, Victim
 
 BY_PARTITION, BY_QOS = "preempt/partition_prio", "preempt/qos"
@@ -41,7 +43,9 @@ def rules(state: State, directory: Directory) -> Preemption | None:
             continue
         mode = mode_of(state, directory, job)
         partition = state.partitions.get(job.allocation.partition)
-        if mode == "OFF" or partition is None or (spared is not None and job.priority >= spared):
+        leaves = _leaves(state, job)
+        only_leaves = mode == "OFF" or (spared is not None and job.priority >= spared)
+        if partition is None or (only_leaves and not leaves):
             continue
         exempt = job.start_time + _exempt_seconds(state, directory, job)
         words = _words(state, directory, job)
@@ -51,15 +55,27 @@ def rules(state: State, directory: Directory) -> Preemption | None:
             job.priority,
             job.start_time,
             exempt,
-            suspends=mode == "SUSPEND",
+            suspends=mode == "SUSPEND" and not leaves,
             within="WITHIN" in words,
             only_by_higher="PRIORITY" in words,
+            leaves=leaves,
+            only_leaves=only_leaves,
         )
     preempts = {name: frozenset(each.preempts) for name, each in directory.preemption.items()} if kind == BY_QOS else {}
     said = state.site.preempt_parameters
     youngest_first = "youngest_first" in said or "preempt_youngest_first" in state.site.scheduler_parameters
     served = frozenset(state.gave_way.values())
     return Preemption(kind == BY_PARTITION, victims, preempts, served, youngest_first, "reclaim_licenses" in said)
+
+
+def _leaves(state: State, job: Job) -> frozenset[str]:
+    """The reservations whose nodes the job uses, and leaves when their own jobs want them."""
+    seconds = leaves_within(job.request, state.site.preempt_type)
+    if seconds is None or job.allocation is None or job.allocation.reservation:
+        return frozenset()
+    nodes = set(job.allocation.nodes)
+    kept = [each for each in state.reservations.values() if not nodes.isdisjoint(each.nodes)]
+    return frozenset(each.name for each in kept if may_share(None, each, seconds))
 
 
 def _spared_priority(site: Site) -> int | None:
@@ -119,7 +135,7 @@ def carry_out(turn: Turn, preempt: Preempt) -> None:
         turn.wake_planner()
         return
     for job in victims:
-        _give_way(turn, job, preempt.job_id)
+        _give_way(turn, job, preemptor)
     turn.wake_planner()
 
 
@@ -127,20 +143,22 @@ def _may_give_way(job: Job) -> bool:
     return phase_of(job) is Phase.RUNNING or job.waits_for_turn
 
 
-def _give_way(turn: Turn, job: Job, preemptor: int) -> None:
+def _give_way(turn: Turn, job: Job, preemptor: Job) -> None:
     state, directory = turn.state, turn.directory
-    mode = mode_of(state, directory, job)
+    mode, grace = mode_of(state, directory, job), _grace(state, directory, job)
+    if not _leaves(state, job).isdisjoint(preemptor.reservation.split(",")):
+        mode, grace = "REQUEUE", leaves_within(job.request, state.site.preempt_type) or 0
     if mode == "SUSPEND":
         if job.waits_for_turn:
-            turn.save(replace(job, preempted_by=preemptor, waits_for_turn=False))
+            turn.save(replace(job, preempted_by=preemptor.job_id, waits_for_turn=False))
         else:
-            stop(turn, job, preempted_by=preemptor)
+            stop(turn, job, preempted_by=preemptor.job_id)
         return
-    state.gave_way[job.job_id] = preemptor
+    state.gave_way[job.job_id] = preemptor.job_id
     if "send_user_signal" in state.site.preempt_parameters and job.request.kill_warning_signal:
         flag = KillFlag.BATCH if "B" in (job.request.kill_warning_flags or "") else KillFlag.NONE
         turn.emit(Signal(job.job_id, job.restarts, job.request.kill_warning_signal, None, flag))
-    wait = state.site.kill_wait + _grace(state, directory, job)
+    wait = state.site.kill_wait + grace
     if mode == "REQUEUE" and may_requeue(turn, job):
         requeue(turn, job, Reason.NONE, held=False, ended_as=JobState.PREEMPTED, kill_wait=wait)
     else:

@@ -106,13 +106,14 @@ def _nodes(state: State, reservation: Reservation, names: Names) -> tuple[tuple[
 def _chosen(
     turn: Turn, reservation: Reservation, request: ReservationRequest, kept: tuple[str, ...], count: int | None
 ) -> tuple[str, ...]:
-    """Nodes for a reservation that names none (or not so many): those it has first, then what is free, in order."""
+    """Nodes for a reservation that names none (or not so many): those it has first, then those that no job has by then."""
     state = turn.state
     partition = state.partitions[reservation.partition]
     suitable = [name for name in partition.nodes if name in state.nodes and suits(state.nodes[name], reservation.features)]
     if reservation.features and len({*suitable, *kept}) < (count or 1):
         raise SlurmError(Errno.REQUESTED_NODE_CONFIG_UNAVAILABLE)
-    order = [*kept, *(name for name in suitable if name not in kept)]
+    idle_first = sorted(suitable, key=lambda name: _busy(turn, reservation, (name,)))
+    order = [*kept, *(name for name in idle_first if name not in kept)]
     free = [name for name in order if name in kept or is_free(turn, reservation, name, whole=not request.core_count)]
     if count:
         if len(free) < count:

@@ -10,6 +10,7 @@ from slurmk.core.errors import Errno, SlurmError
 from slurmk.core.priority import Directory
 from slurmk.core.state import State
 from slurmk.model.job import Allocation, Job
+from slurmk.model.requested import leaves_within
 from slurmk.model.reservation import (
     Access,
     Names,
@@ -155,7 +156,7 @@ def within_reservations(state: State, job: Job, allocation: Allocation, now: int
     for other in state.reservations.values():
         kept = {share.node: share.cpus for share in other.cores}
         shares = [share for share in allocation.shares if share.node in other.nodes]
-        if not shares or may_share(own, other):
+        if not shares or may_share(own, other, leaves_within(job.request, state.site.preempt_type)):
             continue
         if not any(start < ending and end > now for start, end in windows_of(other, now)):
             continue

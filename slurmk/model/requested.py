@@ -201,3 +201,11 @@ def _per_task(text: str | None) -> Counts:
     except GrammarError:
         return ()
     return tuple((name.removeprefix("gres/").partition(":")[0], count) for name, count in items if name.startswith("gres/"))
+
+
+def leaves_within(request: JobRequest, preemption: str) -> int | None:
+    """Seconds within which a job clears out for a reservation whose nodes it uses (``--signal=R:``); None for one that uses no
+    others' nodes. ``preemption`` is PreemptType, without which nobody does."""
+    if "R" not in (request.kill_warning_flags or "") or preemption in ("", "preempt/none"):
+        return None
+    return 60 if request.kill_warning_delay is None else request.kill_warning_delay

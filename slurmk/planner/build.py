@@ -22,7 +22,7 @@ from slurmk.model.job import Job, JobRequest
 from slurmk.model.node import GresCapacity, Node, Partition
 from slurmk.model.quotas import Quota
 from slurmk.model.requested import cpus_per_task as cpus_of_task
-from slurmk.model.requested import gres_nodes
+from slurmk.model.requested import gres_nodes, leaves_within
 from slurmk.model.reservation import Reservation, ReservationFlag
 from slurmk.model.site import Site
 from slurmk.model.states import INFINITE, NO_VALUE, JobFlag, JobState, NodeFlag, NodeState, Reason
@@ -502,6 +502,7 @@ def pending_row(job: Job, partitions: Mapping[str, Partition], site: Site, cache
         eligible_time=max(request.begin_time or 0, job.eligible_time),
         time_minimum=None if request.time_minimum is None or soft else request.time_minimum * 60,
         deadline=request.deadline,
+        leaves_within=leaves_within(request, site.preempt_type),
     )
 
 

@@ -625,6 +625,7 @@ class Forecast:
             return self._search_reserved(row, need, limit, latest)
         size_class = need.size_class if charge is None else charge.size_class
         comparable = begin == self.now and need.comparable and row.deadline is None and not need.reservation
+        comparable &= row.leaves_within is None
         comparable &= charge is None or charge.uniform
         if comparable:
             bound = max(begin, self.bounds.earliest(size_class, need.size, limit))
@@ -670,7 +671,7 @@ class Forecast:
         if need.wants_licenses and (profile.least_licenses(first, last)[: len(need.licenses)] < need.licenses).any():
             return None
         if self.snapshot.reservations:
-            kept = self.reserved.blocked(need.reservation, start, start + limit)
+            kept = self.reserved.blocked(need.reservation, start, start + limit, row.leaves_within)
             if kept is not None:
                 bits &= ~kept
         charge = self.quotas.charge(row, need)
@@ -883,7 +884,7 @@ class Forecast:
             waits = not self.reserved.stays_open(need.reservation) and not self.reserved.open_now(need.reservation, self.now)
             return Outlook(Reason.RESERVATION, partition=name) if waits else None
         limit = row.time_limit if booking is None else booking.limit
-        return reserved_reason(need, self.reserved, self.now, self.now + limit)
+        return reserved_reason(need, self.reserved, self.now, self.now + limit, row.leaves_within)
 
     def _reason(self, row: PendingRow, needs: list[Requirement], booking: Booking | None) -> Outlook:
         need = needs[0] if booking is None else booking.need
@@ -894,15 +895,14 @@ class Forecast:
             return Outlook(Reason.JOB_ARRAY_TASK_LIMIT, partition=name)
         if booking is None and row.deadline is not None:
             return Outlook(Reason.DEADLINE, partition=name)
+        if need.wants_licenses:
+            free = self.profile.licenses[: len(need.licenses), self.profile.at(self.now)]
+            if (free < need.licenses).any():
+                return Outlook(Reason.LICENSES, partition=name)
         own = self._reserved_reason(row, need, booking)
         if own is not None and own.reason is Reason.RESERVATION:
             return own
-        if own is None and need.wants_licenses:
-            free = self.profile.licenses[: len(need.licenses), self.profile.at(self.now)]
-            own = Outlook(Reason.LICENSES) if (free < need.licenses).any() else None
         reason, description = self.blocking.reason(row, needs, own)
-        if own is not None and own.reason is Reason.LICENSES and reason is Reason.PRIORITY:
-            reason = own.reason
         return Outlook(reason, partition=name, description=description)
 
     def outlook_of(self, row: PendingRow) -> Outlook:

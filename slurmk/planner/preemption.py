@@ -46,6 +46,10 @@ def make_room(forecast: Forecast, row: PendingRow) -> None:
 
 
 def _gives_way(rules: Preemption, victim: Victim, row: PendingRow, need: Requirement, allowed: frozenset[str]) -> bool:
+    if need.reservation in victim.leaves:
+        return True
+    if victim.only_leaves:
+        return False
     higher = row.priority > victim.priority
     if victim.only_by_higher and not higher:
         return False
@@ -92,7 +96,9 @@ def candidates(forecast: Forecast, row: PendingRow, need: Requirement) -> list[R
     found: list[tuple[Victim, RunningRow]] = []
     for running in forecast.snapshot.running:
         victim = rules.victims.get(running.job_id)
-        if victim is None or victim.exempt_until > forecast.now or running.job_id not in forecast.held:
+        if victim is None or running.job_id not in forecast.held:
+            continue
+        if victim.exempt_until > forecast.now and need.reservation not in victim.leaves:
             continue
         lower = _gives_way(rules, victim, row, need, allowed)
         nodes = (position.get(name, -1) for name in running.allocation.nodes)

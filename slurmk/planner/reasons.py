@@ -42,10 +42,12 @@ def _memory_on_a_node(demand: Demand) -> int:
     return (demand.memory_per_cpu or 0) * max(tasks * demand.cpus_per_task, demand.minimum_cpus_per_node)
 
 
-def reserved_reason(need: Requirement, reserved: Reserved, start: int, end: int) -> Outlook | None:
+def reserved_reason(
+    need: Requirement, reserved: Reserved, start: int, end: int, leaves_within: int | None = None
+) -> Outlook | None:
     """What a job is told that cannot start now because others' reservations keep nodes that it names, or so many that too
     few are left."""
-    kept = reserved.blocked(need.reservation, start, end)
+    kept = reserved.blocked(need.reservation, start, end, leaves_within)
     if kept is None:
         return None
     left = need.eligible & ~np.unpackbits(kept.view(np.uint8), bitorder="little")[: len(need.eligible)].astype(np.bool_)
@@ -66,7 +68,7 @@ class Blocking:
 
     def reason(self, row: PendingRow, needs: Sequence[Requirement], own: Outlook | None) -> tuple[Reason, str]:
         """Why the next job of the queue, which would fit the cluster, does not start, and what is shown in place of the
-        reason's name. ``own`` is what keeps it where nobody stands before it (a reservation, a licence); without that it waits
+        reason's name. ``own`` is what keeps it where nobody stands before it (a reservation); without that it waits
         for nodes, and blocks others from now on."""
         told = Reason.NONE, ""
         for name in row.partitions:

@@ -403,7 +403,7 @@ class Compiler:
             return free
         seen = free.copy()
         if requirement.shared_row is not None:
-            seen[CPUS] = free[requirement.shared_row]
+            seen[CPUS] = np.minimum(free[requirement.shared_row], self.resources.capacity[CPUS, nodes])
         if sharing is not None and gres:
             left, each = free[sharing.row], sharing.each[nodes]
             for row in self.resources.gres[SHARED_DEVICE]:

@@ -24,10 +24,11 @@ _UNBOUND = ReservationFlag.FLEX | ReservationFlag.ANY_NODES
 """Flags of reservations whose jobs may use other nodes too."""
 
 
-def may_share(reservation: Reservation | None, other: Reservation) -> bool:
-    """Whether jobs of a reservation may use what the other one keeps; without a reservation, nothing."""
+def may_share(reservation: Reservation | None, other: Reservation, leaves_within: int | None = None) -> bool:
+    """Whether jobs of a reservation may use what the other one keeps; without a reservation, only those that would leave
+    again, within so many seconds, as soon as its own jobs may have to wait for (MaxStartDelay)."""
     if reservation is None:
-        return False
+        return leaves_within is not None and leaves_within <= (other.maximum_start_delay or -1)
     if reservation.name == other.name or reservation.flags & ReservationFlag.MAINT:
         return True
     return bool(reservation.flags & ReservationFlag.OVERLAP) and not other.flags & ReservationFlag.MAINT
@@ -70,7 +71,7 @@ class Reserved:
         self._owners = [each for _, _, each in table]
         bits = {each.name: pack(self.nodes[each.name]) for each in whole}
         self._bits = np.array([bits[each.name] for each in self._owners], dtype=np.uint64)
-        self._against: dict[str, BoolArray] = {}
+        self._against: dict[tuple[str, int | None], BoolArray] = {}
 
     def bound(self, name: str) -> BoolArray | None:
         """The nodes that jobs of a reservation must keep to; None for any."""
@@ -86,12 +87,13 @@ class Reserved:
         own = self.by_name.get(name)
         return [other for other in self.by_name.values() if not may_share(own, other)]
 
-    def blocked(self, name: str, start: int, end: int) -> Bits | None:
+    def blocked(self, name: str, start: int, end: int, leaves_within: int | None = None) -> Bits | None:
         """Nodes that a job of a reservation ("": of none) may not use from ``start`` to ``end``; None for no nodes."""
-        against = self._against.get(name)
+        against = self._against.get((name, leaves_within))
         if against is None:
             own = self.by_name.get(name)
-            against = self._against[name] = np.array([not may_share(own, other) for other in self._owners], dtype=np.bool_)
+            kept = [not may_share(own, other, leaves_within) for other in self._owners]
+            against = self._against[name, leaves_within] = np.array(kept, dtype=np.bool_)
         hit = against & (self._starts < end) & (self._ends > start)
         if not hit.any():
             return None

@@ -141,6 +141,7 @@ class PendingRow:
     deadline: int | None = None
     reservations: tuple[str, ...] = ()  # that it may run in
     reservation_optional: bool = True  # it may also run in none of them
+    leaves_within: int | None = None  # seconds, for those whose reservation it may use until then
     submitted_ago: int = 0
     component_of: int = 0  # het jobs: components with the same id start together
     planned: int | None = None  # the start that the last plan gave it, where ``Snapshot.by_promises``
@@ -167,7 +168,8 @@ class RunningRow:
 @dataclass(frozen=True, slots=True)
 class Victim:
     """A running job that others may preempt: what its place costs, and that it is suspended rather than ended. ``within``: by
-    jobs of its own QOS too, if their priority is higher; ``only_by_higher``: by no others at all."""
+    jobs of its own QOS too, if their priority is higher; ``only_by_higher``: by no others at all. It ``leaves`` the nodes of
+    these reservations to their own jobs, and with ``only_leaves`` gives way to no others."""
 
     tier: int
     qos: str
@@ -177,6 +179,8 @@ class Victim:
     suspends: bool = False
     within: bool = False
     only_by_higher: bool = False
+    leaves: frozenset[str] = frozenset()
+    only_leaves: bool = False
 
 
 @dataclass(frozen=True, slots=True)

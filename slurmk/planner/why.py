@@ -241,7 +241,7 @@ def _open_nodes(
 ) -> tuple[IntArray, list[tuple[str, int]]]:
     """Those of the nodes that no reservation and no job keeps wholly, and how many are kept."""
     profile = made.profile
-    kept = made.reserved.blocked(need.reservation, made.now, made.now + row.time_limit)
+    kept = made.reserved.blocked(need.reservation, made.now, made.now + row.time_limit, row.leaves_within)
     reserved = np.isin(nodes, rows_of(kept)) if kept is not None else np.zeros(len(nodes), dtype=np.bool_)
     open_rows = rows_of(profile.idle_bits(index, index + 1) if need.whole else profile.shareable_bits(index, index + 1))
     busy = ~reserved & ~np.isin(nodes, open_rows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from core_story import ALICE, BOB, ROOT, Cluster
+from core_story import ALICE, BOB, ROOT, Cluster, small_site
 
 from slurmk.core.effects import Accepted, ForgetReservation, Refused, SaveReservation
 from slurmk.core.errors import Errno
@@ -125,10 +125,14 @@ def test_nodes_are_chosen_that_are_free_by_then(cluster: Cluster) -> None:
     assert reservation(cluster, "a").nodes == ("n2", "n3")
     assert reservation(cluster, "a").partition == "debug"
     create(cluster, name="b", nodes=None, node_count=1, flags=ReservationFlag.IGNORE_JOBS)
-    assert reservation(cluster, "b").nodes == ("n1",)
+    assert reservation(cluster, "b").nodes == ("n4",)
+    cluster.tell(DeleteReservation(cluster.now, ROOT, "b"))
+    create(cluster, name="b", nodes=None, node_count=2, partition="gpu", flags=ReservationFlag.IGNORE_JOBS)
+    assert reservation(cluster, "b").nodes == ("n1", "n4")
+    cluster.tell(DeleteReservation(cluster.now, ROOT, "b"))
     create(cluster, name="c", nodes=None, node_count=6)
     assert cluster.refusal() is Errno.NODES_BUSY
-    create(cluster, name="d", nodes=names("n1"))
+    create(cluster, name="d", nodes=names("n2"))
     assert cluster.refusal() is Errno.RESERVATION_OVERLAP
     create(cluster, name="e", nodes=None, gres=(("gpu", 2),), partition="gpu")
     assert reservation(cluster, "e").nodes == ("n4",)
@@ -389,3 +393,31 @@ def test_a_job_is_moved_into_one(cluster: Cluster) -> None:
     assert cluster.job(job).reservation == "r"
     cluster.update(str(job), reservation="")
     assert cluster.job(job).reservation == ""
+
+
+@pytest.mark.parametrize(
+    ("delay", "preemption", "starts"), [(60, "preempt/qos", True), (61, "preempt/qos", False), (60, "", False)]
+)
+def test_others_use_it_until_its_own_jobs_want_the_nodes(delay: int, preemption: str, starts: bool) -> None:
+    """MaxStartDelay=1 and --signal=R:USR1@60: the job may use n5, and has a minute to leave when alice's job comes."""
+    cluster = Cluster(small_site(preempt_type=preemption or "preempt/none", preempt_mode="OFF"))
+    create(cluster, start_time=int(cluster.now), duration=60, nodes=names("n5"), maximum_start_delay=60)
+    signal = {"kill_warning_signal": 10, "kill_warning_delay": delay, "kill_warning_flags": "R"}
+    guest = cluster.submit(BOB, partition="cpu", required_nodes="n5", time_limit=300, **signal)
+    cluster.plan()
+    assert (nodes_of(cluster, guest) == ("n5",)) is starts
+    assert cluster.job(guest).reason is (Reason.NONE if starts else Reason.REQ_NODE_NOT_AVAIL)
+    if not starts:
+        return
+    cluster.started(guest)
+    other = cluster.submit(ALICE, partition="cpu", required_nodes="n5", shared="none")
+    cluster.plan()
+    assert cluster.terminated() == []
+    owner = cluster.submit(ALICE, partition="cpu", reservation="r", shared="none")
+    cluster.plan()
+    assert cluster.terminated() == [guest]
+    cluster.released(guest)
+    cluster.plan()
+    assert nodes_of(cluster, owner) == ("n5",)
+    assert cluster.job(guest).pending
+    assert cluster.job(other).pending

@@ -10,6 +10,7 @@ from core_story import ALICE, BOB, Cluster, small_site
 from slurmk.core.events import Planned
 from slurmk.model.node import GresCapacity, Partition
 from slurmk.model.site import Site, Switch
+from slurmk.model.states import Reason
 from slurmk.planner.plan import plan
 
 
@@ -49,6 +50,16 @@ def test_cpus_that_nobody_has_are_given_first() -> None:
     cluster.plan()
     ids = [cluster.job(job).allocation.shares[0].cpu_ids for job in jobs]  # type: ignore[union-attr]
     assert [each[0] for each in ids] == [0, 8, 0]
+
+
+def test_no_job_shares_cpus_with_itself() -> None:
+    """Of 64 CPUs, each given twice, no job gets more than 64."""
+    cluster = Cluster(site_with(oversubscribe="FORCE:2"))
+    most = cluster.submit(BOB, partition="cpu", tasks=64, memory_per_cpu=1)
+    more = cluster.submit(BOB, partition="cpu", tasks=65, memory_per_cpu=1)
+    cluster.plan()
+    assert cluster.launched() == [most]
+    assert cluster.job(more).reason is Reason.PARTITION_CONFIG
 
 
 def test_sharing_on_request_only() -> None:

@@ -34,6 +34,7 @@ ONE: dict[str, Any] = {"minimum_nodes": 1, "maximum_nodes": 1}
         ("small", {"tasks": 16}, True),
         ("small", {"tasks": 500}, True),
         ("small", {"tasks": 20, "minimum_nodes": 2, "maximum_nodes": 2}, True),
+        ("small", {"tres_per_job": "gres/gpu:9"}, True),
         ("capped", {"tasks": 7, **ONE}, False),
         ("capped", {"tasks": 6, **ONE}, True),
         ("capped", {"tasks": 25}, True),
