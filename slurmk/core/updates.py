@@ -239,23 +239,23 @@ def _try(turn: Turn, event: UpdateJob, job: Job) -> Change:
     for name, value in event.changes:
         FIELDS[name].setter(change, value)
     if change.resized:
-        _check_size(turn, change.job, counted=bool(change.job.priority) or any(name in _COUNTS for name, _ in event.changes))
+        _check_size(turn, change.job, counted=any(name in _COUNTS for name, _ in event.changes))
     return change
 
 
 def _check_size(turn: Turn, job: Job, *, counted: bool) -> None:
-    """What is asked for has a meaning, and if it is ``counted``, some partition could hold it. Raises SlurmError or Refusal."""
+    """What is asked for has a meaning. Of a job that is not held some partition could hold it; of one that is, if nodes or CPUs
+    were ``counted``, some partition has as many. Raises SlurmError or Refusal."""
     request = job.request
     partitions = submission.partitions_of(turn.state, ",".join(job.partitions))
     demand = demand_in(turn.state, request, partitions[0], job.credentials.user_id)
-    if not counted:
-        return
     try:
-        submission.check_size(turn.state, request, partitions, demand, job.credentials.user_id)
+        if job.priority:
+            submission.check_size(turn.state, request, partitions, demand, job.credentials.user_id)
     except Refusal as refusal:
         unavailable = refusal.error.errno is Errno.REQUESTED_NODE_CONFIG_UNAVAILABLE
         raise SlurmError(Errno.REQUESTED_PART_CONFIG_UNAVAILABLE) if unavailable else refusal from None
-    if all(is_beyond(turn.state, demand, partition) for partition in partitions):
+    if (counted or job.priority) and all(is_beyond(turn.state, demand, partition) for partition in partitions):
         raise SlurmError(Errno.REQUESTED_PART_CONFIG_UNAVAILABLE)
 
 

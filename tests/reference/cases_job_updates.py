@@ -205,6 +205,6 @@ CASES = [
     ),
     *(Case(command, setup=PAIR) for command in _SEVERAL),
     *(Case(command, setup=RUNS, until=RUNNING) for command in _STEPS),
-    Case("scontrol update stepid={0}.0 timelimit=2", setup=RUNS, until=RUNNING, user="alice"),
-    Case("scontrol update stepid=999999.0 timelimit=2", setup=RUNS, until=RUNNING, user="alice"),
+    Case("scontrol update stepid={0}.0 timelimit=2", setup=RUNS, until=RUNNING, user="alice", title="alice: a step"),
+    Case("scontrol update stepid=999999.0 timelimit=2", setup=RUNS, until=RUNNING, user="alice", title="alice: no step"),
 ]

@@ -125,5 +125,5 @@ CASES = [
         for key in _SHORTENED
     ),
     *(Case(command) for command in _COMMANDS),
-    *(Case(command, user="alice") for command in _STRANGER),
+    *(Case(command, user="alice", title=f"alice: {command}") for command in _STRANGER),
 ]

@@ -65,7 +65,8 @@ def _tried(key: str, values: str) -> Case:
     return Case(
         "s() { scontrol -o show partition t1 | tr ' ' '\\n'; }; scontrol create partitionname=t1 nodes=n[1-2]; s > old;"
         f' for v in {quoted}; do echo "[$v]"; scontrol update partitionname=t1 "{key}=$v"; echo "exit $?"; s > new;'
-        " diff old new | grep '^[<>]'; mv new old; done 2>&1; scontrol delete partitionname=t1",
+        " diff old new | grep '^[<>]'; mv new old; done 2>&1;"
+        " scontrol update partition=debug default=yes; scontrol delete partitionname=t1",
         title=f"partition: {key}",
         ignore=(r"[<>] TRES=.*\n",) if key == "tresbillingweights" else (),  # it is counted anew there with the nodes alone
     )
@@ -169,5 +170,5 @@ CASES = [
         for key in _SHORTENED
     ),
     *(Case(command) for command in _COMMANDS),
-    *(Case(command, user="alice") for command in _STRANGER),
+    *(Case(command, user="alice", title=f"alice: {command}") for command in _STRANGER),
 ]

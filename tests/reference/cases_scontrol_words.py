@@ -196,7 +196,6 @@ scontrol pidinfo 1
 scontrol pidinfo 1 2
 scontrol pid 1
 scontrol getaddrs
-scontrol getaddrs n1
 scontrol getaddrs nosuch
 scontrol getaddrs n1 n2
 scontrol getent
