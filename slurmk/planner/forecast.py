@@ -19,7 +19,7 @@ from slurmk.model.states import Reason
 from slurmk.planner.attention import Attention
 from slurmk.planner.bounds import Bounds
 from slurmk.planner.node_names import NodeNames
-from slurmk.planner.placement import Placement, Placer
+from slurmk.planner.placement import Placement, Placer, takes_gres
 from slurmk.planner.preemption import make_room
 from slurmk.planner.profile import FOREVER, Bits, Counts, Profile, pack, rows_of
 from slurmk.planner.quotas import Charge, QuotaBook
@@ -695,6 +695,8 @@ class Forecast:
             tasks = need.static_tasks[nodes]
         else:
             free = self.compiler.seen_by(need, profile.least_free(first, last, nodes), nodes)
+            if self.compiler.resources.sharing is not None and takes_gres(need):
+                free = self._inventory_at(start).narrowed(free, nodes)
             tasks = self.compiler.tasks_on(need, free, nodes)
             usable = tasks.nonzero()[0]
             if len(usable) < need.minimum_nodes:
@@ -717,6 +719,17 @@ class Forecast:
         if placement is None or not self._switches_suffice(row, need, placement, start):
             return None
         return Booking(start, start + limit, limit, need, placement, counted)
+
+    def _inventory_at(self, start: int) -> Inventory:
+        """The devices in use at a time, of the jobs that run or start now; nobody knows those of jobs that start later."""
+        if start <= self.now:
+            return self.inventory
+        held = [each.allocation for each in self.held.values() if each.allocation is not None and each.end > start]
+        held += [begun.allocation for begun, booking in self.started if booking.end > start]
+        inventory = Inventory(self.snapshot.nodes, self.compiler.resources, ())
+        for allocation in held:
+            inventory.hold(allocation)
+        return inventory
 
     def _place_on_busy(self, need: Requirement, nodes: IntArray, tasks: IntArray, free: Counts | None) -> Placement | None:
         """A placement on nodes that are in use now, so that idle ones stay free; None when they are too few."""

@@ -67,6 +67,29 @@ class Inventory:
         self.hold(allocation)
         return allocation
 
+    def narrowed(self, free: Counts, nodes: IntArray) -> Counts:
+        """What is ``free`` [resources, nodes] with no more GPUs than are in no use at all, and no more shards than are left of
+        GPUs that no job has whole: the sum over a node does not say which of its GPUs are shared."""
+        sharing = self.resources.sharing
+        if sharing is None:
+            return free
+        narrow = free.copy()
+        for column, node in enumerate(nodes.tolist()):
+            each, name = int(sharing.each[node]), self.table.names[node]
+            whole = self.devices.get((name, WHOLE_DEVICE), set())
+            shards = self.devices.get((name, SHARED_DEVICE), set())
+            if not each or not (whole or shards):
+                continue
+            shared = {shard // each for shard in shards}
+            for row in (*self.resources.gres[WHOLE_DEVICE], *self.resources.gres[SHARED_DEVICE]):
+                listed = self.table.gres_devices[self.resources.gres_names[row]][node]
+                if row in self.resources.gres[WHOLE_DEVICE]:
+                    left = sum(number not in whole and number not in shared for number in listed)
+                else:
+                    left = sum(number not in shards and number // each not in whole for number in listed)
+                narrow[row, column] = min(int(narrow[row, column]), left)
+        return narrow
+
     def _share(self, need: Requirement, node: int, tasks: int, amounts: list[int], cpu_row: int) -> NodeShare:
         name = self.table.names[node]
         cpus, everything = amounts[cpu_row], range(int(self.table.cpus[node]))

@@ -77,6 +77,45 @@ def test_a_shared_gpu_takes_the_next_shard_too() -> None:
     assert given == {1: (4,), 2: (0,)}
 
 
+def test_gpus_that_are_all_shared_a_little_are_not_given_whole() -> None:
+    """One shard of each of two GPUs is in use: six are free, but no GPU is until the first of the two jobs ends."""
+    first = replace(holds("shard", 0), job_id=901, end_time=NOW + 600)
+    second = replace(holds("shard", 4), job_id=902, end_time=NOW + 1200)
+    made = plan(queue(row(1, "gpu", 1), row(2, "gpu", 2), row(3, "shard", 6, minutes=5), running=(first, second)))
+    assert [start.job_id for start in made.starts] == [3]
+    assert made.outlooks[1].start_time == NOW + 600
+    assert made.outlooks[2].start_time == NOW + 1200
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(st.sampled_from(["gpu", "shard", ""]), min_size=GPUS * EACH, max_size=GPUS * EACH),
+    st.lists(st.tuples(st.sampled_from(["gpu", "shard"]), st.integers(1, 8)), min_size=1, max_size=6),
+)
+def test_devices_are_given_whole_or_in_shards_and_as_many_as_asked_for(held: list[str], wanted: list[tuple[str, int]]) -> None:
+    """Whatever runs on which device, nothing that starts gets one that is in use otherwise, or fewer than it asked for."""
+    running: list[RunningRow] = []
+    whole: set[int] = set()
+    shards: set[int] = set()
+    for number, kind in enumerate(held):
+        gpu = number // EACH
+        if kind == "gpu" and gpu not in whole and not any(shard // EACH == gpu for shard in shards):
+            whole.add(gpu)
+            running.append(replace(holds("gpu", gpu), job_id=900 + number))
+        elif kind == "shard" and gpu not in whole:
+            shards.add(number)
+            running.append(replace(holds("shard", number), job_id=900 + number))
+    rows = [row(number, kind, min(count, GPUS if kind == "gpu" else 8)) for number, (kind, count) in enumerate(wanted, 1)]
+    asked = {each.job_id: each.demand.gres_per_node[0] for each in rows}
+    for start in plan(queue(*rows, running=tuple(running))).starts:
+        (given,) = start.allocation.shares[0].gres
+        assert (given.name, len(given.indices)) == asked[start.job_id]
+        taken = whole if given.name == "gpu" else shards
+        assert taken.isdisjoint(given.indices)
+        taken |= set(given.indices)
+        assert not any(shard // EACH in whole for shard in shards)
+
+
 @settings(max_examples=100, deadline=None)
 @given(
     st.lists(
