@@ -429,9 +429,9 @@ def _step(
         job_id=job.job_id,
         propagate=",".join(propagated_limits(request.propagate, site)),
         gres_per_task=_gres_per_task(request.tres_per_task),
-        input=options.get("standard_input"),
-        output=options.get("standard_output"),
-        error=options.get("standard_error"),
+        input=_stream(options.get("standard_input")),
+        output=_stream(options.get("standard_output")),
+        error=_stream(options.get("standard_error")),
         wait=_configured(site, "WaitTime") or None if options.get("step_wait") is None else options.get("step_wait"),
         multi_prog=multi_prog,
         signal_flags=request.kill_warning_flags or "",
@@ -440,6 +440,12 @@ def _step(
         preserve_environment=bool(options.get("preserve_environment")),
         **values,
     )
+
+
+def _stream(name: str | None) -> str | None:
+    """A file of a step; ``none`` in any letters, and all that begins with ``all``, are no file names to srun."""
+    lower = (name or "").lower()
+    return "all" if lower.startswith("all") else "none" if lower == "none" else name
 
 
 def _with_program(step: StepRequest, options: Options, site: Site, output: Output) -> StepRequest:

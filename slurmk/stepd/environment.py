@@ -252,9 +252,32 @@ def batch_environment(job: Description) -> Variables:
             "SLURM_TASKS_PER_NODE": hosts.counts(tasks_per_node(job)),
         }
     )
+    if job.get("components"):
+        for name in _OF_COMPONENTS if request.get("tasks") else (*_OF_COMPONENTS, "SLURM_NTASKS", "SLURM_NPROCS"):
+            environment.pop(name, None)
     environment.update(het_variables(job.get("components") or ()))
     environment["PATH"] = path_with(environment.get("PATH"), job.get("commands", ""))
     return environment
+
+
+_OF_COMPONENTS = (
+    "SLURM_CPUS_PER_GPU",
+    "SLURM_CPUS_PER_TASK",
+    "SLURM_DISTRIBUTION",
+    "SLURM_DIST_PLANESIZE",
+    "SLURM_GPUS",
+    "SLURM_GPUS_PER_NODE",
+    "SLURM_GPUS_PER_SOCKET",
+    "SLURM_MEM_PER_GPU",
+    "SLURM_NETWORK",
+    "SLURM_NTASKS_PER_CORE",
+    "SLURM_NTASKS_PER_GPU",
+    "SLURM_NTASKS_PER_NODE",
+    "SLURM_NTASKS_PER_SOCKET",
+    "SLURM_THREADS_PER_CORE",
+    "SLURM_TRES_BIND",
+)
+"""What the script of a het job is told of each component alone, so that an srun in one does not go by the sizes of another."""
 
 
 def het_variables(components: Sequence[Description]) -> Variables:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 TOO_MANY = "More processors requested than permitted"
 NO_SUCH_NODES = "Requested node configuration is not available"
 BUSY = "Requested nodes are busy"
+NO_MEMORY = "Memory required by task is not available"
 NO_SUCH_GRES = "Invalid generic resource (gres) specification"
 
 LARGEST = 1000000
@@ -326,7 +327,10 @@ def _give(job: Mapping[str, Any], request: Mapping[str, Any], holdings: Sequence
         layout.counted.append(max(1, free if needed is None else min(needed * holding.cpus_each, free)))
         layout.cpu_ids.append(holding.choose(layout.cpus[-1], free=layout.holds and free > 0))
         memory = _memory(job, request, holding, count, layout.counted[-1] // holding.cpus_each)
-        if memory > int(holding.share["memory"]) or (layout.holds and memory > holding.free_memory):
+        limit = int(holding.share["memory"])
+        if limit and memory > limit:
+            raise Refused(NO_MEMORY)
+        if limit and layout.holds and memory > holding.free_memory:
             raise Busy(BUSY)
         layout.memory.append(memory)
     if wanted is None:

@@ -8,7 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from slurmk.stepd.layout import BUSY, NO_SUCH_GRES, NO_SUCH_NODES, TOO_MANY, Busy, Holding, Layout, Refused, hold, lay_out
+from slurmk.stepd.layout import (
+    BUSY,
+    NO_MEMORY,
+    NO_SUCH_GRES,
+    NO_SUCH_NODES,
+    TOO_MANY,
+    Busy,
+    Holding,
+    Layout,
+    Refused,
+    hold,
+    lay_out,
+)
 
 
 def job(nodes: int = 2, cpus: int = 2, gpus: int = 0, **request: Any) -> dict[str, Any]:
@@ -129,11 +141,6 @@ def test_steps_that_hold_nothing() -> None:
     assert daemons.gres[0] == of["nodes"][0]["gres"]
 
 
-def test_memory_that_is_not_there_is_waited_for() -> None:
-    with pytest.raises(Busy):
-        laid(job(), tasks=1, memory_per_node=100000)
-
-
 def test_steps_go_round_the_nodes_and_relative_counts_from_the_first() -> None:
     assert laid(job(nodes=4), first=2, tasks=1, minimum_nodes=1).job_nodes == [2]
     assert laid(job(nodes=4), first=2, tasks=2, minimum_nodes=2, relative=1).job_nodes == [1, 2]
@@ -201,3 +208,13 @@ def test_steps_of_a_job_that_leaves_threads_idle() -> None:
     assert laid(idle, tasks=3).ranks == [[0, 1, 2]]
     layout = laid(idle, tasks=1, cpus_per_task=2)
     assert (layout.cpus, layout.counted, layout.memory) == ([4], [4], [200])
+
+
+def test_memory_that_the_job_does_not_have_is_refused() -> None:
+    """At once, for it will never be free; what other steps hold is waited for."""
+    with pytest.raises(Refused, match=NO_MEMORY):
+        laid(job(), tasks=1, minimum_nodes=1, memory_per_node=201)
+    holdings = free(job(nodes=1))
+    hold(laid(job(nodes=1), holdings, tasks=1, exact=True, memory_per_node=150), holdings)
+    with pytest.raises(Busy):
+        laid(job(nodes=1), holdings, tasks=1, exact=True, memory_per_node=100)
