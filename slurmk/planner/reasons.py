@@ -93,7 +93,8 @@ class Blocking:
     def _in_partition(self, needs: Sequence[Requirement], own: Outlook | None) -> tuple[Reason, str]:
         if not self.nodes.any() or any(_fits(need, need.eligible & ~self.nodes) for need in needs):
             return (Reason.RESOURCES, "") if own is None else (own.reason, own.description)
-        if len(needs[0].required) and self.nodes[needs[0].required].any():
+        named, around = needs[0].required, needs[0].partition.nodes
+        if len(named) and self.nodes[named].any() and not self.nodes[around].all():
             return Reason.REQ_NODE_NOT_AVAIL, NAMED_NOT_AVAILABLE
         return Reason.RESOURCES, TOO_FEW_AVAILABLE
 
