@@ -325,10 +325,8 @@ def _hint(text: str, reading: Reading) -> tuple[str, int | None, int | None]:
     return text, cores, threads
 
 
-def _signal(text: str, reading: Reading) -> tuple[int, int, str | None]:
+def _signal(text: str, _: Reading) -> tuple[int, int, str | None]:
     warning = parse_warning_signal(text)
-    if reading.command != "sbatch" and "B" in warning.flags:
-        raise reading.invalid()
     return warning.number, warning.delay, warning.flags or None
 
 
@@ -1136,7 +1134,7 @@ SUBMISSION: tuple[SubmissionOption, ...] = (
         _x11,
         commands=("srun", "salloc"),
         alone="all",
-        note="X11 is not forwarded: pods and pretended nodes have no way back to the display",
+        note="X11 is not forwarded; refused as where Slurm finds no display or no cookie for it",
         status=_REFUSED,
     ),
     # --- salloc's own

@@ -29,6 +29,7 @@ from slurmk.commands.submission import (
     Options,
     absolute,
     check_cluster,
+    check_display,
     check_gres_help,
     credentials_of,
     option_variables,
@@ -107,6 +108,7 @@ async def _run(call: Call, controller: Controller, caller: Output) -> int:
     lead = told[0]
     if lead.get("verbose"):
         output.error("".join(f"{line}\n" for options in told for line in verbose_lines(NAME, options)))
+    check_display(NAME, lead, call.environment)
     directory = await _directory(call, output, lead)
     unknown = check_cluster(NAME, lead, controller.machine.site.cluster_name)
     output.error("".join(f"{NAME}: error: {line}\n" for line in unknown))

@@ -34,7 +34,9 @@ from slurmk.commands.submission import (
     Options,
     absolute,
     check_cluster,
+    check_display,
     check_gres_help,
+    check_step_gres,
     check_values,
     credentials_of,
     exported,
@@ -86,10 +88,10 @@ async def _run(call: Call, controller: Controller, caller: Output) -> int:
     if (answer := _early(early)) is not None:
         output.write(answer)
         return 0
+    job_id = _job_id(early, call.environment)
     check_values(NAME, given, controller.now())
     if not all(part.operands for part in parts):
         raise OptionError(f"{NAME}: fatal: No command given to execute.", code=1)
-    job_id = _job_id(early, call.environment)
     ignored = OF_STEPS if job_id is None else OF_ALLOCATIONS
     environment = of_job(_of_component(call.environment, controller, job_id))
     told = read_layers(NAME, environment, given, controller.now(), ignored_variables=ignored)
@@ -153,12 +155,7 @@ def _check_settings(options: Options, environment: Mapping[str, str], *, alone: 
     if options.get("no_allocate"):
         refused = f"{NAME}: error: --no-allocate: steps outside of a job are not run"
         raise OptionError(f"{NAME}: do not allocate resources", refused, code=1)
-    if options.get("x11") and not environment.get("DISPLAY"):
-        raise OptionError(f"{NAME}: error: No DISPLAY variable set, cannot setup x11 forwarding.")
-    if options.get("x11"):
-        raise OptionError(f"{NAME}: error: --x11: X11 is not forwarded")
-    if options.get("exact") and options.get("whole"):
-        raise OptionError(f"{NAME}: error: --exact and --whole are mutually exclusive.", code=1)
+    check_display(NAME, options, environment)
     if options.get("parsable") and not options.get("asynchronous"):
         raise OptionError(f"{NAME}: error: --parsable requires --async.", code=1)
     if alone and options.get("relative") is not None:
@@ -186,6 +183,8 @@ def _early(values: Mapping[str, str | None]) -> str | None:
 def _job_id(given: Mapping[str, str | None], environment: Mapping[str, str]) -> int | None:
     """The job that the step is for. Raises OptionError."""
     text = given.get("jobid") or environment.get("SLURM_JOB_ID") or environment.get("SLURM_JOBID")
+    if not text and environment.get("SLURM_JOB_ID") == "":
+        raise OptionError(f"{NAME}: fatal: Bad job/step specified: : JobID must not be an empty string", code=1)
     if not text:
         return None
     if not (text.isascii() and text.isdigit() and len(text) <= 10 and int(text)):
@@ -224,6 +223,8 @@ def _step_in_job(
 ) -> int:
     job = _running_job(call, controller, job_id)
     within = replace(call, environment=_of_component(call.environment, controller, job_id))
+    check_cluster(NAME, options, controller.machine.site.cluster_name)
+    check_step_gres(NAME, options, controller.machine.site)
     checked = request_of(NAME, options, within)
     assert job.allocation is not None
     sizes, notices = sizes_of(options, checked.request, len(job.allocation.nodes))
@@ -231,8 +232,8 @@ def _step_in_job(
     output.error("".join(f"{line}\n" for line in told))
     step = _step(call, options, checked.request, operands, multi_prog, job, controller.machine.site)
     step = replace(_with_program(step, options, controller.machine.site, output), **sizes)
-    step = _on_nodes_with(step, job, controller.machine.nodes)
     _check_step(step, job)
+    step = _on_nodes_with(step, job, controller.machine.nodes)
     if options.get("asynchronous"):
         raise _no_step(job, Errno.INVALID_FEATURE)
     if call.remote:
@@ -300,8 +301,13 @@ def _check_step(step: StepRequest, job: Job) -> None:
         counts = f"{step.relative}+{wanted}>{len(allocated)}"
         text = f"--relative and --nodes option incompatible with count of allocated nodes ({counts})"
         raise OptionError(f"{NAME}: error: {text}", code=1)
-    if wanted > len(allocated):
-        raise OptionError(f"{NAME}: error: Only allocated {len(allocated)} nodes asked for {wanted}", code=1)
+    excluded = _hosts(step.exclude)
+    left = [name for name in allocated if name not in excluded]
+    if not left:
+        raise OptionError(f"{NAME}: error: Hostlist is empty!  Can't run job.", code=1)
+    if wanted > len(left):
+        hint = [f"{NAME}: error: Are required nodes explicitly excluded?"] if excluded else []
+        raise OptionError(f"{NAME}: error: Only allocated {len(left)} nodes asked for {wanted}", *hint, code=1)
     named = _hosts(step.nodelist)
     if not named <= set(allocated):
         raise _no_step(job, Errno.REQUESTED_NODE_CONFIG_UNAVAILABLE)
@@ -309,7 +315,13 @@ def _check_step(step: StepRequest, job: Job) -> None:
 
 def _on_nodes_with(step: StepRequest, job: Job, nodes: Mapping[str, Node]) -> StepRequest:
     """The step, kept from those of the job's nodes that lack its features. Raises OptionError."""
-    if not step.constraint or job.allocation is None:
+    assert job.allocation is not None
+    if step.threads_per_core and any(
+        nodes[name].threads_per_core < step.threads_per_core for name in job.allocation.nodes if name in nodes
+    ):
+        text = "Cannot request more threads per core than the job allocation"
+        raise OptionError(f"{NAME}: error: Unable to create step for job {job.job_id}: {text}", code=1)
+    if not step.constraint:
         return step
     tree = parse_constraint(step.constraint)
     known = {feature for node in nodes.values() for feature in node.features}
@@ -393,6 +405,7 @@ _FROM_REQUEST = {
     "cpu_bind": "cpu_binding",
     "mem_bind": "memory_binding",
     "hint": "hint",
+    "tres_freq": "tres_freq",
     "oom_kill_step": "oom_kill_step",
     "reserve_ports": "reserve_ports",
     "comment": "comment",

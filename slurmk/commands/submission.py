@@ -286,11 +286,12 @@ def _request_of(command: str, options: Options, call: Call, warnings: list[str])
     _hint_gives_way(options, values)
     warnings += _old_gres(values)
     _hosts(command, values)
-    in_job = command == "srun" and bool(values.get("job_id") or call.environment.get("SLURM_JOB_ID"))
+    within = str(values.get("job_id") or call.environment.get("SLURM_JOB_ID") or "") if command == "srun" else ""
+    in_job = bool(within)
     if in_job:
         _gpus_of_step(options, values)
     _task_resources(command, options, values)
-    _check_gres(command, values, str(values.get("job_id") or call.environment["SLURM_JOB_ID"]) if in_job else None)
+    _check_gres(command, values, within or None)
     if values.get("tasks") is None and ("extra-node-info" in options.said or _layout_counts(values)):
         values["tasks"] = _tasks_of_layout(values)
     warnings += _specialised_cores(command, values)
@@ -299,8 +300,8 @@ def _request_of(command: str, options: Options, call: Call, warnings: list[str])
         _fit_gpus(command, values)
     _check_segments(command, values)
     _ports(command, values)
-    _features(command, values)
-    if values.get("resources"):
+    _features(command, values, within or None)
+    if values.get("resources") and not in_job:
         raise _not_submitted(command, "Invalid license specification")
     if values.get("memory_per_cpu") == 0:
         values["memory_per_node"] = values.pop("memory_per_cpu")
@@ -361,8 +362,9 @@ def _check_exclusions(command: str, options: Options) -> None:
         raise _error(command, f"{message} SelectTypeParameters=MULTIPLE_SHARING_GRES_PJ in your slurm.conf", code=255)
 
 
-def _features(command: str, values: dict[str, Any]) -> None:
-    """Refuse expressions without meaning; whether nodes have the features is for the controller to say."""
+def _features(command: str, values: dict[str, Any], within: str | None) -> None:
+    """Refuse expressions without meaning; whether nodes have the features is for the controller to say. ``within`` is the job
+    of a step."""
     text = values.get("constraints")
     if text:
         values["constraints"] = text = normalise_constraint(text)
@@ -374,7 +376,7 @@ def _features(command: str, values: dict[str, Any]) -> None:
     if batch is not None and not set(batch.replace("&", ",").replace("|", ",").split(",")) <= set(features_of(tree)):
         raise _not_submitted(command, "Job --batch option is invalid or not a subset of --constraint")
     if values.get("tres_bind") and not is_tres_binding(values["tres_bind"]):
-        raise _not_submitted(command, "Invalid Trackable RESource (TRES) specification")
+        raise _not_created(command, within, INVALID_TRES)
 
 
 def _hosts(command: str, values: dict[str, Any]) -> None:
@@ -607,8 +609,8 @@ def _check_gpu_counts(command: str, values: dict[str, Any], within: str | None) 
         ),
     )
     for wrong, line in faults:
-        if wrong and within is not None:
-            raise _error(command, f"Unable to create step for job {within}: {_INVALID_GRES}")
+        if wrong and within:
+            raise _not_created(command, within, _INVALID_GRES)
         if wrong:
             raise _error(command, line, _INVALID_GRES)
     if nodes and tasks and tasks < nodes:
@@ -742,6 +744,11 @@ def _not_submitted(command: str, reason: str) -> OptionError:
     return _error(command, f"{before.get(command, 'Job submit/allocate failed')}: {reason}")
 
 
+def _not_created(command: str, within: str | None, reason: str) -> OptionError:
+    """The same of a step in a job; ``within`` is the job, where it is one."""
+    return _error(command, f"Unable to create step for job {within}: {reason}") if within else _not_submitted(command, reason)
+
+
 def absolute(path: str, directory: str) -> str:
     """A path as seen from a directory; it is joined, not simplified."""
     return path if path.startswith("/") else f"{directory.rstrip('/')}/{path}"
@@ -773,6 +780,23 @@ def check_cluster(command: str, options: Options, cluster: str) -> list[str]:
         return unknown
     hint = "Use 'sacctmgr list clusters' to see available clusters."
     raise _error(command, *unknown, f"'{text}' can't be reached now, or it is an invalid entry for --cluster.  {hint}")
+
+
+def check_step_gres(command: str, options: Options, site: Site) -> None:
+    """A step asks for GRES of the site's kinds. Raises OptionError."""
+    for item in (options.get("tres_per_node") or "").split(","):
+        name = item.removeprefix("gres/").replace("=", ":").partition(":")[0]
+        if name and site.gres_types and name not in site.gres_types:
+            raise _error(command, _INVALID_GRES)
+
+
+def check_display(command: str, options: Options, environment: Mapping[str, str]) -> None:
+    """--x11, as where Slurm finds no display, or no cookie for it: nothing here reads one. Raises OptionError."""
+    if options.get("x11") and not environment.get("DISPLAY"):
+        raise OptionError(f"{command}: error: No DISPLAY variable set, cannot setup x11 forwarding.")
+    if options.get("x11"):
+        text = "x11_get_xauth: Could not retrieve magic cookie. Cannot use X11 forwarding."
+        raise OptionError(f"{command}: error: {text}")
 
 
 # ------------------------------------------------------------------------------------------------- identity

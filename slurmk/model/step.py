@@ -92,6 +92,7 @@ class StepRequest:
     task_prolog: str | None = None
     task_epilog: str | None = None
     external_launcher: bool = False  # daemons of a launcher: one a node, which share all that the job has there
+    tres_freq: str | None = None  # gpu:medium
     oom_kill_step: int | None = None  # whether all tasks end when one lacks memory
     reserve_ports: int | None = None  # 1: as many as its tasks need
     debug: int | None = None  # how much stepd tells

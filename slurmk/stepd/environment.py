@@ -426,6 +426,8 @@ def step_environment(job: Description, step: Mapping[str, Any], index: int) -> V
         environment["SLURM_TRES_BIND"] = step["tres_bind"]
     if environment.get("SLURM_TRES_BIND"):
         environment["SLURMD_TRES_BIND"] = environment["SLURM_TRES_BIND"]
+    if step.get("tres_freq"):
+        environment["SLURMD_TRES_FREQ"] = step["tres_freq"]
     if step.get("oom_kill_step") is not None:
         environment["SLURM_OOM_KILL_STEP"] = str(step["oom_kill_step"])
     if step.get("ports"):
@@ -445,6 +447,12 @@ def task_variables(rank: int, local: int, gres: Sequence[Mapping[str, Any]] = ()
         own = bound(devices, bind, local) or devices[:1]
         found.update(visible(own), SLURM_STEP_GPUS=",".join(map(str, own)))
     return found
+
+
+def frequency_lines(local: int, gres: Sequence[Mapping[str, Any]], request: Mapping[str, Any]) -> List[str]:
+    """What the first task of a node with GPUs hears of --gpu-freq: nothing here sets the frequency of one."""
+    asked = request.get("tres_freq") and gpu_count(gres) and not local
+    return ["GpuFreq=control_disabled"] if asked else []
 
 
 def binding_lines(local: int, gres: Sequence[Mapping[str, Any]], bind: str, verbose: bool) -> List[str]:

@@ -102,7 +102,7 @@ def lay_out(job: Mapping[str, Any], request: Mapping[str, Any], holdings: Sequen
         order = [_index(job, name) for name in _expand(request["nodelist"])][:tasks]
         if len(order) < tasks:
             raise Refused(NO_SUCH_NODES)
-        chosen = list(dict.fromkeys(order))
+        chosen = sorted(set(order))
         ranks = [[rank for rank, node in enumerate(order) if node == each] for each in chosen]
     else:
         wanted = min(int(request.get("minimum_nodes") or len(candidates)), tasks)

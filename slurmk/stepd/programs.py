@@ -42,10 +42,11 @@ def tasks_of(job: Mapping[str, Any], step: Step, opening: Mapping[str, Any], mem
         "ranks": made.ranks,
         "cpus": made.cpus,
         "gres": made.gres,
-        "distribution": "" if opening.get("owns_allocation") and not request.get("distribution") else made.distribution,
+        "distribution": made.distribution if _tells_distribution(opening) else "",
         "umask": request.get("umask", 0o022),
         "cpus_per_task": request.get("cpus_per_task"),
         "tres_bind": asked,
+        "tres_freq": request.get("tres_freq"),
         "oom_kill_step": request.get("oom_kill_step"),
         "ports": step.ports,
         "debug": request.get("debug"),
@@ -83,7 +84,8 @@ def tasks_of(job: Mapping[str, Any], step: Step, opening: Mapping[str, Any], mem
                         "rank": rank,
                         "local": local,
                         "argv": _sent(step, name, programs[rank]),
-                        "said": environment.binding_lines(local, made.gres[index], gpus, verbose),
+                        "said": environment.frequency_lines(local, made.gres[index], request)
+                        + environment.binding_lines(local, made.gres[index], gpus, verbose),
                         "environment": environment.task_variables(rank, local, made.gres[index], gpus),
                         **_files(job, step, opening, index, rank),
                     }
@@ -92,6 +94,15 @@ def tasks_of(job: Mapping[str, Any], step: Step, opening: Mapping[str, Any], mem
             }
         )
     return specifications
+
+
+_WITH_DISTRIBUTION = ("distribution", "memory_per_node", "memory_per_cpu")
+
+
+def _tells_distribution(opening: Mapping[str, Any]) -> bool:
+    """srun sets SLURM_DISTRIBUTION in a job; where it makes the allocation, only when it was said, or memory was asked for."""
+    said = any(opening["request"].get(name) is not None for name in _WITH_DISTRIBUTION)
+    return said or not opening.get("owns_allocation")
 
 
 def _sent(step: Step, node: str, argv: List[str]) -> List[str]:

@@ -175,15 +175,16 @@ def execute(argv: Sequence[str], environment: Mapping[str, str]) -> int:
         return errno.ENOENT
     names = {os.fsencode(name): os.fsencode(value) for name, value in environment.items() if name and "=" not in name}
     found = find(argv[0], environment.get("PATH", os.defpath))
+    shown = os.path.join(os.getcwd(), argv[0]) if "/" in argv[0] else argv[0]
     try:
         os.execve(found, [os.fsencode(word) for word in argv], names)
     except OSError as error:
         number = error.errno or errno.ENOEXEC
         if number == errno.ENOEXEC:
-            say("execve(): %s: %s" % (argv[0], os.strerror(number)))
+            say("execve(): %s: %s" % (shown, os.strerror(number)))
             return number
         interpreter = interpreter_of(found) if number == errno.ENOENT and os.path.exists(found) else ""
-        say("execve(): %s: %s" % ("bad interpreter(%s)" % interpreter if interpreter else argv[0], os.strerror(number)))
+        say("execve(): %s: %s" % ("bad interpreter(%s)" % interpreter if interpreter else shown, os.strerror(number)))
         return number
     return 1
 

@@ -1,0 +1,91 @@
+"""srun in a job: what its options and the job's variables make of a step's size, and what the tasks are told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from grammar.options import OptionError
+from slurmk.commands.step_environment import step_environment
+from slurmk.commands.step_sizes import ignored_in_job, is_exact, of_job, sizes_of
+from slurmk.commands.submission import Options, check_display, parse_components, read_layers
+from slurmk.model.job import JobRequest
+
+
+def told(arguments: str, environment: Mapping[str, str] | None = None) -> Options:
+    given, _ = parse_components("srun", [*arguments.split(), "true"])
+    return read_layers("srun", environment or {}, given, 0.0)[0]
+
+
+JOB = {"SLURM_NTASKS": "8", "SLURM_NNODES": "2", "SLURM_NTASKS_PER_NODE": "4"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "request_", "fields"),
+    [
+        ("-N1", {"minimum_nodes": 1, "tasks": 8, "tasks_per_node": 4}, {"tasks": 4}),
+        ("-N1 -n3", {"minimum_nodes": 1, "maximum_nodes": 1, "tasks": 3, "tasks_per_node": 4}, {}),
+        ("-N1 -n5", {"minimum_nodes": 1, "maximum_nodes": 1, "tasks": 5, "tasks_per_node": 4}, {"tasks_per_node": None}),
+        ("--ntasks-per-node=1", {"tasks": 8, "tasks_per_node": 1}, {"tasks_per_node": None}),
+        ("-n2", {"tasks": 2, "tasks_per_node": 4}, {}),
+        ("", {"tasks": 8}, {}),
+    ],
+)
+def test_sizes(arguments: str, request_: dict[str, Any], fields: dict[str, Any]) -> None:
+    found, notices = sizes_of(told(arguments, JOB), JobRequest(**request_), 2)
+    assert found == fields
+    assert bool(notices) == ("tasks_per_node" in fields)
+
+
+def test_the_notice_names_tasks_and_nodes() -> None:
+    _, notices = sizes_of(told("--ntasks-per-node=1", JOB), JobRequest(tasks=8, tasks_per_node=1), 2)
+    assert notices == [
+        "warning: can't honor --ntasks-per-node set to 1 which doesn't match the requested tasks 8 with the maximum number of "
+        "requested nodes 2. Ignoring --ntasks-per-node."
+    ]
+
+
+def test_a_plane_of_the_job_is_one_of_the_step() -> None:
+    assert of_job({"SLURM_DISTRIBUTION": "plane", "SLURM_DIST_PLANESIZE": "2"})["SLURM_DISTRIBUTION"] == "plane=2"
+    assert of_job({"SLURM_DISTRIBUTION": "block", "SLURM_DIST_PLANESIZE": "2"})["SLURM_DISTRIBUTION"] == "block"
+    assert of_job({}) == {}
+
+
+def test_exclusive_steps_of_a_number_of_tasks_are_exact() -> None:
+    assert is_exact(told("--exclusive -n2"))
+    assert is_exact(told("--exact"))
+    assert not is_exact(told("--exclusive"))
+    assert not is_exact(told("-n2"))
+
+
+def test_options_of_allocations_are_told_of_where_they_were_typed() -> None:
+    (line,) = ignored_in_job(told("-S1"))
+    assert line.startswith("error: Ignoring --core-spec value")
+    assert len(ignored_in_job(told("--begin=now+1hour --gpus-per-socket=1"))) == 2
+    assert not ignored_in_job(told("", {"SLURM_CORE_SPEC": "1"}))
+
+
+def test_tasks_are_told_of_options() -> None:
+    request = JobRequest(tres_per_job="gres/gpu:2", tres_per_task="gres/gpu:1", overcommit=True, licenses="matlab:1")
+    expected = {"SLURM_GPUS": "2", "SLURM_OVERCOMMIT": "1", "SLURM_TRES_PER_TASK": "gres/gpu=1"}
+    assert step_environment(request, told("--gpus=2 --gpus-per-task=1 -O"), alone=False) == expected
+    alone = step_environment(request, told("--gpus=2 --gpus-per-task=1 -O"), alone=True)
+    assert alone.items() > expected.items()
+    assert alone["SLURM_JOB_LICENSES"] == "matlab:1"
+    assert alone["HYDRA_BOOTSTRAP"] == "slurm"
+
+
+def test_resources_of_tasks_are_told_as_they_were_typed() -> None:
+    request = JobRequest(tres_per_task="cpu:2,gres/gpu:1", cpus_per_task=2)
+    told_ = step_environment(request, told("--tres-per-task=cpu:2,gres/gpu:1"), alone=False)
+    assert told_["SLURM_TRES_PER_TASK"] == "cpu:2,gres/gpu:1"
+
+
+def test_a_display_needs_to_be_named_and_a_cookie() -> None:
+    check_display("srun", told(""), {})
+    with pytest.raises(OptionError, match="No DISPLAY variable set"):
+        check_display("srun", told("--x11"), {})
+    with pytest.raises(OptionError, match="Could not retrieve magic cookie"):
+        check_display("srun", told("--x11"), {"DISPLAY": "localhost:10"})
