@@ -17,6 +17,7 @@ from grammar.hostlist import expand, fold
 from grammar.times import INFINITE, format_elapsed, format_time, parse_duration, parse_time
 from grammar.tres import format_tres
 from slurmk.commands.call import Call, Controller, Output
+from slurmk.commands.scontrol_keys import value_of
 from slurmk.core.effects import Accepted, Refused
 from slurmk.core.errors import MESSAGES, Errno
 from slurmk.core.events import CreateReservation, DeleteReservation, UpdateReservation
@@ -267,7 +268,7 @@ def _flags(typed: _Typed) -> Changes:
         name, _, value = word.lstrip("+-").partition("=")
         flag = _find_flag(name)
         if flag is None or (sign == "-" and not flag.removable):
-            shown = word if signed or sign != "-" else f"-{word}"
+            shown = word if signed or not sign else f"{sign}{word}"
             raise Wrong(f"Error parsing flags {shown}.")
         if sign == "-":
             dropped |= flag.flag
@@ -288,6 +289,17 @@ def _purge_after(value: str, word: str) -> int:
     return minutes * 60
 
 
+def _comment(typed: _Typed) -> Changes:
+    if typed.sign:
+        raise Wrong(f"The +=/-= notation is not supported when updating {typed.key}.")
+    return {"comment": typed.value}
+
+
+def _nothing(typed: _Typed) -> Changes:
+    """There are no burst buffers to reserve."""
+    return {}
+
+
 @dataclass(frozen=True, slots=True)
 class Key:
     """A key: its name, the least letters of it, and what its value says."""
@@ -298,19 +310,20 @@ class Key:
 
 
 KEYS: tuple[Key, ...] = (
-    Key("ReservationName", 3, _text("name")),
-    Key("StartTime", 1, _moment("start_time", "start")),
+    Key("ReservationName", 1, _text("name")),
+    Key("StartTime", 2, _moment("start_time", "start")),
     Key("EndTime", 1, _moment("end_time", "end")),
     Key("Duration", 1, _duration),
     Key("Flags", 2, _flags),
     Key("NodeCnt", 5, _count("node_count", "node")),
     Key("NodeCount", 5, _count("node_count", "node")),
-    Key("Nodes", 1, _nodes),
-    Key("NodeList", 5, _nodes),
+    Key("Nodes", 5, _nodes),
     Key("CoreCnt", 5, _count("core_count", "core")),
     Key("CoreCount", 5, _count("core_count", "core")),
+    Key("CPUCnt", 5, _count("core_count", "core")),
+    Key("CPUCount", 5, _count("core_count", "core")),
     Key("Features", 2, _text("features")),
-    Key("Licenses", 1, _text("licenses")),
+    Key("Licenses", 2, _text("licenses")),
     Key("PartitionName", 1, _text("partition")),
     Key("Users", 1, _users),
     Key("Groups", 1, _groups),
@@ -319,7 +332,9 @@ KEYS: tuple[Key, ...] = (
     Key("QOS", 1, _names("qos")),
     Key("TRES", 1, _tres),
     Key("TRESPerNode", 5, _tres),
-    Key("MaxStartDelay", 3, _start_delay),
+    Key("MaxStartDelay", 2, _start_delay),
+    Key("Comment", 3, _comment),
+    Key("BurstBuffer", 2, _nothing),
 )
 """What a reservation is told, in the order in which a shortened key is looked up."""
 
@@ -427,6 +442,24 @@ def _contradiction(request: ReservationRequest) -> str:
     return ""
 
 
+def _tell_contradiction(session: Session, request: ReservationRequest) -> None:
+    """What Slurm's controller says of flags that this reservation cannot have, before it refuses them."""
+    reservation = session.controller.machine.reservations.get(request.name)
+    if reservation is None or not session.call.caller.operator:
+        return
+    replacing = request.flags & (ReservationFlag.REPLACE | ReservationFlag.REPLACE_DOWN)
+    if replacing and reservation.flags & ReservationFlag.SPEC_NODES:
+        session.say(
+            "scontrol: error: Reservation can't be updated with REPLACE or REPLACE_DOWN flags;"
+            " they should be updated on a NodeCnt reservation\n"
+        )
+    elif bin((reservation.flags | request.flags) & ~request.dropped_flags & REPEATING).count("1") > 1:
+        session.say(
+            "scontrol: error: Cannot update reservation to have multiple reoccurring flags."
+            " Please specify only one reoccurring flag\n"
+        )
+
+
 def _was_chosen(refused: Refused, request: ReservationRequest) -> bool:
     return not request.nodes and str(refused.error) in (
         "Requested node configuration is not available",
@@ -440,12 +473,20 @@ def _answer(answers: Iterable[Accepted | Refused]) -> Accepted | Refused:
 
 async def update(session: Session, words: Sequence[str]) -> int:
     """``scontrol update ReservationName=…``."""
+    words = [word for word in words if not _only_names_entity(word)]
     try:
         request = read_request(words, session.controller.now())
     except Wrong as wrong:
-        return _refuse(session, wrong, _UPDATED)
+        code = _refuse(session, wrong, _UPDATED)
+        if wrong.lines:  # a time that is not understood is also refused by the controller
+            session.say(f"slurm_update error: {MESSAGES[Errno.INVALID_TIME_VALUE]}\n")
+        return code
     except Unknown as unknown:
-        return session.say(f"slurm_update error: {unknown}\n")
+        name = value_of(words, "ReservationName", 3)
+        known = name in session.controller.machine.reservations
+        error = MESSAGES[Errno.RESERVATION_INVALID if not known else Errno.USER_ID_MISSING]
+        return session.say(f"slurm_update error: {str(unknown) if known and str(unknown) != UNKNOWN_NAME else error}\n")
+    _tell_contradiction(session, request)
     event = UpdateReservation(session.controller.now(), session.call.caller, request)
     answer = _answer(await session.controller.apply(event))
     if isinstance(answer, Refused):
@@ -507,6 +548,7 @@ def record_lines(reservation: Reservation, now: int) -> list[str]:
         f" Accounts={str(reservation.accounts) or '(null)'} Licenses={reservation.licenses_text or '(null)'}"
         f" State={state_text(reservation, now)} BurstBuffer=(null)",
         f"MaxStartDelay={'(null)' if delay is None else format_elapsed(delay, padded=True)}",
+        *([f"Comment={reservation.comment}"] if reservation.comment else []),
     ]
 
 

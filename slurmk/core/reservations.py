@@ -160,6 +160,11 @@ def _changed(turn: Turn, reservation: Reservation, request: ReservationRequest) 
         raise SlurmError(Errno.NOT_SUPPORTED)
     if request.flags & ReservationFlag.TIME_FLOAT or request.dropped_flags & ReservationFlag.TIME_FLOAT:
         raise SlurmError(Errno.INVALID_TIME_VALUE)
+    named = reservation.flags & ReservationFlag.SPEC_NODES
+    if named and request.flags & (ReservationFlag.REPLACE | ReservationFlag.REPLACE_DOWN):
+        raise SlurmError(Errno.NOT_SUPPORTED)
+    if request.flags & ReservationFlag.PART_NODES and not request.partition:
+        raise SlurmError(Errno.INVALID_PARTITION_NAME)
     flags = (reservation.flags | request.flags) & ~request.dropped_flags
     _check_repeats(flags)
     changed = replace(reservation, flags=flags)
@@ -206,4 +211,6 @@ def _with_details(reservation: Reservation, request: ReservationRequest) -> Rese
         reservation = replace(reservation, purge_after=request.purge_after)
     if request.maximum_start_delay is not None:
         reservation = replace(reservation, maximum_start_delay=request.maximum_start_delay)
+    if request.comment is not None:
+        reservation = replace(reservation, comment=request.comment)
     return reservation

@@ -138,6 +138,7 @@ class Reservation:
     maximum_start_delay: int | None = None
     delay: int = 0
     group_ids: tuple[tuple[str, int], ...] = ()  # of ``groups``
+    comment: str = ""
 
     def active(self, now: int) -> bool:
         return self.start_time <= now < self.end_time and not self.flags & ReservationFlag.TIME_FLOAT
@@ -237,3 +238,4 @@ class ReservationRequest:
     maximum_start_delay: int | None = None
     skip: bool = False
     group_ids: tuple[tuple[str, int], ...] = ()  # of ``groups``, as the system knows them
+    comment: str | None = None

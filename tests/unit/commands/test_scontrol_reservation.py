@@ -183,8 +183,7 @@ def test_updates(controller: FakeController) -> None:
     assert update("reservationname=nope", "duration=5") == ("", "slurm_update error: Requested reservation is invalid\n", 1)
     assert update("reservation", "r", "duration=5") == (
         "",
-        "scontrol: error: Misformatted parameter 'reservation', most options have a parameter after '='."
-        "  No reservation update.\n",
+        "scontrol: error: Misformatted parameter 'r', most options have a parameter after '='.  No reservation update.\n",
         1,
     )
     assert update("reservationname=r", "foo=1") == (
