@@ -1,10 +1,10 @@
 """The default policy on a whole cluster: no start later than promised, and within that the best order (see ``policy``).
 
 Each record is promised a start when it comes: its earliest one beside everything planned, or to wait no longer than the longest
-wait was. From then on every plan keeps the promises. A plan is first attempted by preference: the oldest has its start kept
-free, others start now if they fit, the rest is booked in the order of promises. Where that makes somebody late, the attempt is
-made anew with that one first. If no attempt succeeds, everybody keeps the start of the last plan, which is never late, and
-what fits beside that starts now.
+wait was. From then on every plan keeps the promises. A plan is first attempted by preference: those near the longest wait have
+their starts kept free, others start now if they fit, the rest is booked in the order of promises. Where that makes somebody
+late, the attempt is made anew with that one first. If no attempt succeeds, everybody keeps the start of the last plan, which is
+never late, and what fits beside that starts now.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from slurmk.model.states import Reason
 from slurmk.planner.forecast import Forecast, always
-from slurmk.planner.policy import ATTEMPTS, KEPT_FREE, age, comes_first, promise, slowdown
+from slurmk.planner.policy import ATTEMPTS, KEPT_FREE, age, comes_first, delays_little, promise, stretch
 from slurmk.planner.profile import FOREVER
 from slurmk.planner.reaction import offer
 from slurmk.planner.snapshot import PendingRow, Snapshot
@@ -30,7 +30,7 @@ class Queue:
     arrived: Sequence[PendingRow]
     preferred: Sequence[PendingRow]  # of those that may start now
     promised: Sequence[PendingRow]
-    early: frozenset[int]  # which go by their age
+    early: frozenset[int]  # which may have their starts kept free
 
 
 def forecast_by_promises(snapshot: Snapshot, rows: Sequence[PendingRow], wanted: Callable[[], bool] = always) -> Forecast:
@@ -122,13 +122,14 @@ def _ordered(snapshot: Snapshot, rows: Sequence[PendingRow], promises: dict[int,
     for row in ready:
         machine = max((machines.get(name, 1) for name in row.partitions), default=1)
         ages[row.job_id] = age(wait(row, now), min(sizes[row.job_id], machine), machine)
-    oldest = max(ages.values(), default=0.0)
-    early = frozenset(job_id for job_id, own in ages.items() if comes_first(own, oldest, longest))
+    early = frozenset(job_id for job_id, own in ages.items() if comes_first(own, longest))
 
-    def preference(row: PendingRow) -> tuple[bool, float]:
-        if row.job_id in early:
-            return False, -ages[row.job_id]
-        return True, -slowdown(wait(row, now), row.time_limit, sizes[row.job_id])
+    def preference(row: PendingRow) -> tuple[int, float]:
+        waited = wait(row, now)
+        little = delays_little(waited, row.time_limit)
+        if row.job_id in early and not little:
+            return 1, -ages[row.job_id]
+        return (0 if little else 2), -stretch(waited, row.time_limit, sizes[row.job_id])
 
     return Queue(
         arrived=rows,

@@ -354,14 +354,16 @@ def replay_conservative(replay: Replay, watched: int) -> None:
 
 # ---------------------------------------------------------------------------------------------- the default policy
 
-slowdown = compiled(policy.slowdown)
+# Numba keeps machine code by this file's date: who changes a number in ``policy`` touches this file too.
+stretch = compiled(policy.stretch)
 age = compiled(policy.age)
 comes_first = compiled(policy.comes_first)
+delays_little = compiled(policy.delays_little)
 promise = compiled(policy.promise)
 
 
-OLD = 1e9
-"""Added to the ages of jobs that go by them, so that they are greater than all slowdowns."""
+GROUP = 1e12
+"""Lies between the keys of jobs of one group and those of the next, more than any of them is."""
 
 
 class Attempt(NamedTuple):
@@ -370,7 +372,7 @@ class Attempt(NamedTuple):
     planned: IntArray  # by job; FOREVER: not yet
     first: BoolArray  # by job: comes before all others, since another attempt made it late
     preferred: IntArray  # waiting jobs in the order of preference
-    early: BoolArray  # by job: goes by its arrival, and has its earliest start kept free
+    early: BoolArray  # by job: may have its earliest start kept free
     promised: IntArray  # waiting jobs in the order of their promises
     keys: FloatArray
     level: Level
@@ -396,19 +398,18 @@ def order(replay: Replay, attempt: Attempt, now: int) -> None:
     """Lay down who comes before whom."""
     jobs, keys = replay.jobs, attempt.keys
     queue = replay.queue[: replay.counts[WAITING]]
-    oldest = 0.0
     for position in range(len(queue)):
         job = queue[position]
-        keys[position] = age(now - jobs.submit[job], jobs.size[job], replay.counts[PROCS])
-        oldest = max(oldest, keys[position])
-    for position in range(len(queue)):
-        job = queue[position]
+        wait, limit, size = now - jobs.submit[job], jobs.limit[job], jobs.size[job]
+        own = age(wait, size, replay.counts[PROCS])
         attempt.first[job] = False
-        attempt.early[job] = comes_first(keys[position], oldest, replay.counts[LONGEST])
-        if attempt.early[job]:
-            keys[position] = -OLD - keys[position]
+        attempt.early[job] = comes_first(own, replay.counts[LONGEST])
+        if delays_little(wait, limit):
+            keys[position] = -2 * GROUP - stretch(wait, limit, size)
+        elif attempt.early[job]:
+            keys[position] = -GROUP - own
         else:
-            keys[position] = -slowdown(now - jobs.submit[job], jobs.limit[job], jobs.size[job])
+            keys[position] = -stretch(wait, limit, size)
     put_in_order(queue, attempt.keys, attempt.preferred)
     for position in range(len(queue)):
         attempt.keys[position] = replay.promised[queue[position]]
