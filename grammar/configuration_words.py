@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 _DEBUG_FLAGS = """
@@ -127,6 +128,19 @@ WORDS: tuple[Words, ...] = (
 
 DEBUG_FLAGS = next(row.words for row in WORDS if row.key == "DebugFlags")
 """Slurm's DebugFlags (slurm.conf(5))."""
+
+
+def in_order(flags: Iterable[str]) -> tuple[str, ...]:
+    """Those of DEBUG_FLAGS that are named, as they are written and in their order."""
+    named = {flag.strip().lower() for flag in flags}
+    return tuple(flag for flag in DEBUG_FLAGS if flag.lower() in named)
+
+
+def level_name(text: str) -> str:
+    """A level of logs by its name or number; "" when there is none such."""
+    if text.isascii() and text.isdigit():
+        return DEBUG_LEVELS[int(text[:3])] if int(text[:3]) < len(DEBUG_LEVELS) else ""
+    return text.lower() if text.lower() in DEBUG_LEVELS else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,15 +6,14 @@ Each is a function from a session and the words after the keyword to an exit cod
 from __future__ import annotations
 
 import errno
-import logging
 import os
 import pwd
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from grammar.configuration_words import DEBUG_FLAGS
+from grammar.configuration_words import DEBUG_FLAGS, level_name
 from grammar.errors import GrammarError
 from grammar.hostlist import expand
 from slurmk.commands import scontrol_update
@@ -23,7 +22,7 @@ from slurmk.commands.job_text import STEP_NAMES
 from slurmk.commands.processes import tasks_of
 from slurmk.core.effects import Refused
 from slurmk.core.errors import Errno, SlurmError
-from slurmk.core.events import JobSelection, UpdateJob
+from slurmk.core.events import JobSelection, SetDebug, UpdateJob
 from slurmk.core.selection import parse
 from slurmk.model.job import BATCH_STEP, Job
 
@@ -349,53 +348,40 @@ async def token(session: Session, arguments: Sequence[str]) -> int:
     return session.say(f"scontrol: error: {WITHOUT_TOKENS}{SlurmError(Errno.DISABLED)}\n")
 
 
-LEVELS: Mapping[str, int] = {
-    "quiet": logging.CRITICAL,
-    "fatal": logging.CRITICAL,
-    "error": logging.ERROR,
-    "info": logging.INFO,
-    "verbose": logging.INFO,
-    "debug": logging.DEBUG,
-    "debug2": logging.DEBUG,
-    "debug3": logging.DEBUG,
-    "debug4": logging.DEBUG,
-    "debug5": logging.DEBUG,
-}
-"""Slurm's levels of its log, in order, and what they are of ours."""
-
-ROOMS = ("slurmk", "bridge", "accounting", "grammar")
-"""Whose words are in the log; what libraries have to say is not changed."""
-
-
 async def set_debug(session: Session, arguments: Sequence[str]) -> int:
-    """``setdebug level``: how much the controller writes to its log, until it is started again."""
+    """``setdebug level``: how much the controller writes to its log, until its configuration is read again."""
     if any(not word.lower().startswith("nodes=") for word in arguments[1:]):
         return session.say(f"Invalid option: {arguments[0]}\n")
-    word = arguments[0].lower()
-    names = list(LEVELS)
-    if word.isascii() and word.isdigit() and int(word[:3]) < len(names):
-        word = names[int(word)]
-    if word not in LEVELS:
+    level = level_name(arguments[0])
+    if not level:
         return session.say(f"invalid debug level: {arguments[0]}\n")
-    if not session.call.caller.operator:
-        return session.say(f"slurm_set_debug_level error:{os.strerror(errno.EACCES)}\n")
-    for room in ROOMS:
-        logging.getLogger(room).setLevel(LEVELS[word])
-    return 0
+    return await _debugged(session, SetDebug(session.controller.now(), session.call.caller, level), "slurm_set_debug_level")
 
 
 async def set_debug_flags(session: Session, arguments: Sequence[str]) -> int:
-    """``setdebugflags {+|-}NAME …``: there are no parts of the log to be switched on one by one, so that known ones change
-    nothing."""
+    """``setdebugflags {+|-}NAME …``: what else the controller writes to its log (``slurmk.daemon.logs`` has those of which
+    there is something to say)."""
     known = {name.lower() for name in DEBUG_FLAGS}
+    found: dict[str, list[str]] = {"+": [], "-": []}
     for word in arguments:
         if word.lower().startswith("nodes="):
             continue
-        if word[:1] not in ("+", "-"):
+        if word[:1] not in found:
             session.say(f"invalid debug flag: {word}\n")
             return session.say("Usage: setdebugflags {+|-}NAME [{+|-}NAME] [nodes=<NODES>]\n")
-        if word[1:].lower() not in known:
-            return session.say(f"scontrol: error: Invalid DebugFlag: {word[1:]}\ninvalid debug flag: {word}\n")
+        flags = word[1:].split(",")
+        unknown = [flag for flag in flags if flag.lower() not in known]
+        if unknown:
+            return session.say(f"scontrol: error: Invalid DebugFlag: {unknown[0]}\ninvalid debug flag: {word}\n")
+        found[word[0]] += flags
+    event = SetDebug(session.controller.now(), session.call.caller, "", tuple(found["+"]), tuple(found["-"]))
+    return await _debugged(session, event, "slurm_set_debug_flags")
+
+
+async def _debugged(session: Session, event: SetDebug, what: str) -> int:
+    for answer in await session.controller.apply(event):
+        if isinstance(answer, Refused):
+            return session.say(f"{what} error:{os.strerror(errno.EACCES)}\n")
     return 0
 
 

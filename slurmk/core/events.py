@@ -341,6 +341,18 @@ class EpilogEnded:
 
 
 @dataclass(frozen=True, slots=True)
+class SetDebug:
+    """How much the controller writes to its log, until the configuration is read again: ``level`` is one of Slurm's, "" for
+    the present one; flags are Slurm's DebugFlags."""
+
+    time: float
+    caller: Caller
+    level: str = ""
+    add: tuple[str, ...] = ()
+    remove: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class NodesReleased:
     """All processes of the job are gone on these nodes; when none is left the job leaves COMPLETING."""
 
@@ -459,6 +471,7 @@ Event: TypeAlias = (
     | PrologFailed
     | EpilogFailed
     | EpilogEnded
+    | SetDebug
     | Reconfigure
     | SiteChanged
 )

@@ -13,6 +13,7 @@ from typing import Any
 
 from slurmk.core import (
     crontabs,
+    debugging,
     dependencies,
     mail,
     nodes,
@@ -60,6 +61,7 @@ from slurmk.core.events import (
     QuotasChanged,
     Reconfigure,
     Requeue,
+    SetDebug,
     SiteChanged,
     StepEnded,
     StepStarted,
@@ -432,6 +434,7 @@ _HANDLERS: dict[type[Event], Callable[[Turn, Any], None]] = {
     PrologFailed: prologs.prolog_failed,
     EpilogFailed: prologs.epilog_failed,
     EpilogEnded: epilog_ended,
+    SetDebug: debugging.set_debug,
 }
 
 __all__ = ["Accepted", "Machine", "Refused", "SlurmError"]

@@ -37,6 +37,7 @@ from slurmk.core.events import (
     Planned,
     QuotasChanged,
     Reconfigure,
+    SetDebug,
     SiteChanged,
     Submission,
     Submit,
@@ -54,6 +55,7 @@ from slurmk.daemon.engine import Answers, Engine, with_secret
 from slurmk.daemon.identity import GroupIds, Identities, group_name, groups_of
 from slurmk.daemon.launching import Launching
 from slurmk.daemon.login import LoginEnvironments
+from slurmk.daemon.logs import set_levels
 from slurmk.daemon.mail import Mailer
 from slurmk.daemon.members import Members
 from slurmk.daemon.memory import collect_now_and_then
@@ -72,6 +74,9 @@ from slurmk.planner.snapshot import Outlook, Plan, Snapshot
 from slurmk.planner.why import Explanation, Question, explain
 
 log = logging.getLogger(__name__)
+request_log = logging.getLogger("slurmk.daemon.requests")
+job_log = logging.getLogger("slurmk.daemon.jobs")
+plan_log = logging.getLogger("slurmk.daemon.plans")
 
 SOCKET = "slurmk.sock"
 
@@ -202,7 +207,10 @@ class Daemon:
             if isinstance(admitted, Refused):
                 return (admitted,)
             event, files = admitted, tuple(map(with_secret, files))
-        return await self.engine.apply(event, files)
+        answers = await self.engine.apply(event, files)
+        if isinstance(event, SetDebug):
+            set_levels(self.machine.site.parameters)
+        return answers
 
     async def _know_groups(self) -> None:
         """Tell the machine the ids of the groups that partitions are open to (AllowGroups)."""
@@ -259,11 +267,14 @@ class Daemon:
             return str(error)
         except OSError as error:
             return f"{error.filename}: {error.strerror}"
+        if site.cluster_name != self._site.cluster_name:
+            return f"ClusterName: {self._site.cluster_name} cannot become {site.cluster_name} while the controller runs"
         answers = await self.engine.apply(Reconfigure(self.now(), caller, site))
         for answer in answers:
             if isinstance(answer, Refused):
                 return str(answer.error)
         self._site = self._store.site = site
+        set_levels(site.parameters)
         self.identities.operators = frozenset(site.operators)
         self._seen = {}
         for node in self.launcher.reconfigure(site):
@@ -303,6 +314,7 @@ class Daemon:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self.shutdown_by_signal)
         sys.setswitchinterval(SWITCH_SECONDS)
+        set_levels(self._site.parameters)
         most = _raise_file_limit() - SPARE_FILES
         recovered = self._store.load()
         next_job_id = recovered.next_job_id or self._site.first_job_id
@@ -317,7 +329,7 @@ class Daemon:
         )
         self.timers = Timers(loop, lambda: self.engine.report(Tick(self.now())))
         self.planning = Planning(self._snapshot, self._take_plan)
-        self.planning.timed = lambda seconds, length, full: self.statistics.planned(self.now(), seconds, length, full=full)
+        self.planning.timed = self._planned
         self.launching = Launching(
             self.launcher,
             self._files,
@@ -501,6 +513,7 @@ class Daemon:
         self.engine.report(Planned(self.now(), made))
 
     async def _answer(self, call: Call, output: Output) -> int:
+        request_log.debug("%s of %s: %s", call.command, call.caller.user_name, " ".join(call.arguments))
         return await dispatch(call, self, output)
 
     def _perform(self, effect: Effect) -> None:
@@ -511,10 +524,15 @@ class Daemon:
             self.statistics.launched()
         self.launching.perform(effect)
 
+    def _planned(self, seconds: float, length: int, full: bool) -> None:
+        plan_log.debug("%d jobs were planned in %.3f s%s", length, seconds, "" if full else ", those that changed")
+        self.statistics.planned(self.now(), seconds, length, full=full)
+
     def _changed(self, effect: Effect) -> None:
         match effect:
             case SaveJob(job=job, new=new):
                 self.statistics.saved(job, new=new)
+                job_log.debug("job %d is %s", job.job_id, job.state.name)
                 self._tell(job.job_id, self.machine.jobs.get(job.job_id, job))
             case SaveStep(step=step):
                 self._tell(step.job_id, self.machine.jobs.get(step.job_id))

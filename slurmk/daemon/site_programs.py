@@ -77,6 +77,7 @@ class SitePrograms:
         del environment["SLURM_JOB_STATE"]  # which is for the mail program alone
         async with self._room:
             for path in paths:
+                log.debug("%s: job %d: %s", key, job.job_id, path)
                 status = await _run_one(path, environment, self._machine().site.slurm_user, seconds)
                 if status:
                     log.error("%s: job %d: %s: %s", key, job.job_id, path, status)

@@ -15,6 +15,8 @@ from dataclasses import replace
 from grammar.arrays import parse_array
 from grammar.configuration import Configuration, Reader, Record, Setting, read_gres_conf, read_slurm_conf, read_topology_conf
 from grammar.configuration_keys import KEYS, OTHER_KEYS, Value
+from grammar.configuration_words import in_order as debug_flags_in_order
+from grammar.configuration_words import level_name
 from grammar.errors import GrammarError
 from grammar.hostlist import HostlistError, compress, expand, in_order
 from grammar.times import format_elapsed, parse_duration, parse_duration_seconds
@@ -404,6 +406,11 @@ def _shown(configuration: Configuration) -> dict[str, str]:
         values = _repeated(configuration, name)
         if values:
             shown[name] = "\n".join(values)
+    debug, level = configuration.get("DebugFlags"), configuration.get("SlurmctldDebug")
+    if debug is not None:
+        shown["DebugFlags"] = ",".join(debug_flags_in_order(debug.words)) or "(null)"
+    if level is not None:
+        shown["SlurmctldDebug"] = level_name(level.value) or "(null)"
     flags = _prolog_flags(configuration.get("PrologFlags"))
     if flags:
         shown["PrologFlags"] = ",".join(flags)
