@@ -35,6 +35,10 @@ LIBRARIES = (
     "simple_slurm",
     "slurminade",
     "toil",
+    "qtoolkit",
+    "hydra",
+    "easy_slurm",
+    "nodetop",
 )
 """Modules of clients; programs/with_NAME.py makes use of each."""
 
