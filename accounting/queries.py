@@ -28,12 +28,13 @@ class JobRecord:
 @dataclass(frozen=True, slots=True)
 class RecordSelection:
     """A job as ``sacct -j`` names it: ``12`` (also all elements of array 12, all components of het job 12), ``12_3``,
-    ``12+1``; with a step, that step alone is meant."""
+    ``12+1``, or one record by its SLUID; with a step, that step alone is meant."""
 
     job_id: int
     array_task_id: int | None = None
     het_offset: int | None = None
     step_id: int | None = None
+    sluid: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +175,11 @@ def _in_list(column: ColumnElement[Any], name: str) -> ColumnElement[bool]:
 
 
 def _selected(query: JobQuery) -> Iterable[ColumnElement[bool]]:
-    plain = [one.job_id for one in query.selections if one.array_task_id is None and one.het_offset is None]
+    sluids = [one.sluid for one in query.selections if one.sluid]
+    if sluids:
+        yield _JOB.sluid.in_(sluids)
+    by_number = [one for one in query.selections if not one.sluid]
+    plain = [one.job_id for one in by_number if one.array_task_id is None and one.het_offset is None]
     if plain:
         yield _JOB.job_id.in_(plain)
         yield _JOB.array_job_id.in_(plain)
@@ -182,7 +187,7 @@ def _selected(query: JobQuery) -> Iterable[ColumnElement[bool]]:
             yield _JOB.het_job_id.in_(plain)
         if query.whole_het_jobs:
             yield _JOB.het_job_id.in_(select(_JOB.het_job_id).where(_JOB.job_id.in_(plain), _JOB.het_job_id != 0))
-    for one in query.selections:
+    for one in by_number:
         if one.array_task_id is not None:
             yield and_(_JOB.array_job_id == one.job_id, _JOB.array_task_id == one.array_task_id)
         elif one.het_offset is not None:

@@ -20,6 +20,7 @@ from grammar.arguments import Given
 from grammar.arrays import parse_array
 from grammar.errors import GrammarError
 from grammar.hostlist import expand
+from grammar.sluid import parse_sluid
 from grammar.times import format_time, parse_duration, parse_time
 from slurmk.commands.call import Call, Controller, Failure, Output, Unreadable
 from slurmk.commands.command_options import meanings
@@ -229,7 +230,7 @@ _LARGEST = 0xFFFFFFF0
 
 
 def _selection(word: str) -> RecordSelection:
-    """``12``, ``12_3``, ``12+1``, ``12.0``, ``12.batch``."""
+    """``12``, ``12_3``, ``12+1``, ``12.0``, ``12.batch``, a SLUID."""
 
     def bad(why: str = "") -> Failure:
         return Failure(f"sacct: fatal: Bad job/step specified: {word}{': ' if why else ''}{why}\n")
@@ -243,6 +244,10 @@ def _selection(word: str) -> RecordSelection:
             raise bad(f"{what} larger than acceptable range")
         return int(text)
 
+    sluid, _, of_sluid = word.partition(".")
+    if parse_sluid(sluid[:1] + sluid[1:].upper()):
+        step_id = None if not of_sluid else _STEP_IDS[of_sluid] if of_sluid in _STEP_IDS else number(of_sluid, "StepID")
+        return RecordSelection(0, step_id=step_id, sluid=sluid[:1] + sluid[1:].upper())
     if not word[0].isascii() or not word[0].isdigit():
         raise bad()
     match = _NAME.match(word)
@@ -494,6 +499,8 @@ def _chosen_steps(selections: Sequence[RecordSelection], job: JobRow) -> frozens
 
 
 def _names_job(selection: RecordSelection, job: JobRow) -> bool:
+    if selection.sluid:
+        return job.sluid == selection.sluid
     if selection.array_task_id is not None:
         return job.array_job_id == selection.job_id and job.array_task_id == selection.array_task_id
     if selection.het_offset is not None:

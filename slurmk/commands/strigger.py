@@ -5,13 +5,14 @@ Only operators set and clear triggers; the programs run as them, where the contr
 
 from __future__ import annotations
 
+import errno
 import pwd
 from collections.abc import Mapping, Sequence
 
 from grammar.arguments import Argument, Given, Option, Status
 from grammar.errors import GrammarError
 from grammar.hostlist import compress, expand
-from slurmk.commands.call import Call, Controller, Failure, Output
+from slurmk.commands.call import Call, Controller, Failure, Output, Unreadable
 from slurmk.commands.frame import CLUSTER, HELP, USAGE, VERSION, check_cluster, early_answer, read_options
 from slurmk.core.errors import Errno, SlurmError
 from slurmk.core.triggers import ANY, Trigger
@@ -121,7 +122,7 @@ async def run(call: Call, controller: Controller, output: Output) -> int:
         raise _failure("You must use exactly one of the following options: --set, --get or --clear")
     wanted = _Wanted(values, given)
     if chosen == ["set"]:
-        return _set(call, controller, wanted)
+        return await _set(call, controller, output, wanted)
     if chosen == ["clear"]:
         return _clear(call, controller, wanted)
     return _get(controller, output, wanted)
@@ -181,7 +182,15 @@ def _refused(what: str, errno: Errno) -> Failure:
     return Failure(f"{what}: {SlurmError(errno)}\n")
 
 
-def _set(call: Call, controller: Controller, wanted: _Wanted) -> int:
+async def _is_missing(path: str, output: Output) -> bool:
+    try:
+        await output.read(path, 1)
+    except Unreadable as error:
+        return error.errno in (errno.ENOENT, errno.ENOTDIR)
+    return False
+
+
+async def _set(call: Call, controller: Controller, output: Output, wanted: _Wanted) -> int:
     if not wanted.kinds:
         raise _failure("You must specify a trigger")
     program = wanted.values.get("program")
@@ -189,6 +198,8 @@ def _set(call: Call, controller: Controller, wanted: _Wanted) -> int:
         raise _failure("You must specify a --program value")
     if not program.startswith("/"):
         raise _failure('The --program value must start with "/"')
+    if await _is_missing(program.split()[0], output):
+        raise _failure("Invalid --program value, file not found")
     if not call.caller.operator:
         raise _refused("slurm_set_trigger", Errno.ACCESS_DENIED)
     triggers = controller.triggers

@@ -441,7 +441,7 @@ class Srun:
         if status and self.request.get("kill_on_bad_exit") and not self.aborted:
             self._tell_ended()
             say("Terminating %s" % self.name)
-            self._kill(signal.SIGTERM, "")
+            self._kill(signal.SIGTERM, texts.TASK_FAILURE)
             self.request["kill_on_bad_exit"] = False
         elif first and self.request.get("wait"):
             self.wait_until = time.monotonic() + int(self.request["wait"])
@@ -467,7 +467,7 @@ class Srun:
         self._say_tasks()
         say("Terminating %s" % self.name)
         self._say_aborted()
-        self._kill(signal.SIGKILL, "")
+        self._kill(signal.SIGKILL, texts.by_signal(signal.SIGKILL))
 
     def _say_tasks(self) -> None:
         running = [rank for rank in self.ranks if rank not in self.statuses]

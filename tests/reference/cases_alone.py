@@ -96,6 +96,16 @@ HOST_FILES = (
 )
 """Where the tasks go that SLURM_HOSTFILE puts on nodes one by one."""
 
+ABORTED = (
+    "srun -w n1 -n 2 -K bash -c '[ $SLURM_PROCID = 0 ] || exit 3; sleep 30'",
+    "srun -w n1 -n 2 -W 1 bash -c '[ $SLURM_PROCID = 0 ] || exit 0; sleep 30'",
+    "id=$(sbatch --parsable -A phys -W --wrap 'srun true'); sleep 0.5; sluid=$(sacct -nXPj $id -o sluid); "
+    "sacct -nP -o state,exitcode -j $sluid; sacct -nP -o state -j ${sluid,,}; sacct -nP -o state -j $sluid.0",
+    "sacct -n -j sAAAAAAAAAAAAA",
+    "strigger --set --down --program=/no/file",
+)
+"""Steps that are ended because of one task, jobs by their SLUIDs, a trigger's program that is not there."""
+
 CASES = [
     *(
         Case(ACCOUNT + _TERMINATED.format(command=command, number=signal), title=f"{command} and {signal}", ignore=REVOKED)
@@ -103,6 +113,7 @@ CASES = [
         for command in commands
     ),
     *(Case(ACCOUNT + command, title=command, ignore=QUEUED) for command in STREAMS),
+    *(Case(ACCOUNT + command, title=command, ignore=QUEUED) for command in ABORTED),
     *(Case(ACCOUNT + _HOSTS + command, title=f"hosts: {command}", ignore=QUEUED) for command in HOST_FILES),
     *(
         Case(ACCOUNT + command, setup=BUSY, until="[ $(squeue -h -j {0} -o %t) = R ]", title=command, ignore=REVOKED)
