@@ -93,8 +93,12 @@ def start(plan: Plan) -> int:
 
 
 def become(plan: Plan) -> None:
-    """Make this freshly forked process what a task's is."""
-    os.setsid()
+    """Make this freshly forked process what a task's is: the leader of a process group, which SIGTSTP stops as the parent is of
+    the same session, or of a session when it gets a terminal."""
+    if plan.files.terminal:
+        os.setsid()
+    else:
+        os.setpgid(0, 0)
     if plan.group is not None:
         plan.group.enter()
     if plan.cpus is not None:
