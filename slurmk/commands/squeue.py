@@ -612,15 +612,27 @@ def _visible(call: Call, controller: Controller, request: Request) -> Iterator[J
     machine = controller.machine
     private = "jobs" in machine.site.private_data and not call.caller.operator
     hidden = frozenset() if request.show_all else frozenset(name for name, each in machine.partitions.items() if each.hidden)
+    jobs = tuple(machine.jobs.values()) if request.jobs is None else _meant(controller, request.jobs)
     if not private and not hidden:
-        yield from tuple(machine.jobs.values())
+        yield from jobs
         return
-    for job in tuple(machine.jobs.values()):
+    for job in jobs:
         if private and job.credentials.user_id != call.caller.user_id:
             continue
         if hidden and job.partition in hidden and not (call.caller.operator or job.credentials.user_id == call.caller.user_id):
             continue
         yield job
+
+
+def _meant(controller: Controller, names: Iterable[JobName]) -> tuple[Job, ...]:
+    """All that ``-j`` may name, without going through a long queue."""
+    machine = controller.machine
+    found: dict[int, Job] = {}
+    for job_id in {name.job_id for name in names}:
+        alone = (machine.jobs[job_id],) if job_id in machine.jobs else ()
+        for job in (*alone, *machine.jobs_of_array(job_id), *machine.jobs_of_het(job_id)):
+            found[job.job_id] = job
+    return tuple(found[job_id] for job_id in sorted(found))
 
 
 def _active(job: Job) -> bool:

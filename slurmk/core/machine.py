@@ -220,6 +220,11 @@ class Machine:
         state = self._state
         return tuple(state.jobs[job_id] for job_id in sorted(state.by_array.get(array_job_id, ())))
 
+    def jobs_of_het(self, het_job_id: int) -> tuple[Job, ...]:
+        """All components of a het job."""
+        state = self._state
+        return tuple(state.jobs[job_id] for job_id in sorted(state.by_het.get(het_job_id, ())))
+
     def jobs_of_node(self, name: str) -> tuple[Job, ...]:
         """The jobs that hold something on a node."""
         usage = self._state.usage.get(name)

@@ -7,6 +7,9 @@ import time
 import pytest
 from command_fakes import ALICE, BOB, NOBODY, NOON, ROOT, FakeController, reference_site, run_command
 
+from slurmk.core.events import Submission, Submit
+from slurmk.model.job import Credentials, JobRequest
+
 HEADER = "             JOBID PARTITION     NAME     USER ST       TIME  NODES NODELIST(REASON)\n"
 
 
@@ -356,3 +359,25 @@ def test_features_that_a_running_job_preferred(asked: dict[str, str], shown: str
     controller.start_all()
     said = run_command(controller, "squeue", "-h", "-j", "2", "-O", "feature:.12,prefer:.12").out.split()
     assert said == [word or "(null)" for word in shown.split("|")]
+
+
+def test_naming_jobs_shows_what_a_look_at_all_would(controller: FakeController, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrays with elements that run and that wait, components of a het job, and ordinary ones, in every state."""
+    controller.submit(array="1-6%2")
+    done = controller.submit(name="done")
+    controller.start_all()
+    controller.submit(name="waits", hold=True)
+    owner = Credentials(1000, 1000, "alice", "alice")
+    parts = [JobRequest(name=name, current_working_directory="/w", minimum_nodes=1) for name in ("one", "two")]
+    controller.handle(
+        Submit(controller.time, ALICE, tuple(Submission(each, owner, True, "", "sbatch x", "localhost", 77) for each in parts))
+    )
+    controller.end(done, 0)
+    last = max(controller.machine.jobs)
+    asked = [str(job_id) for job_id in range(1, last + 1)] + ["1_2", "1_5", "1_2,1_5,3", f"1,{last}", f"{last - 1}+1", "2,1"]
+    words = [(*more, "-h", "-j", names) for names in asked for more in ((), ("-r",), ("-t", "all"), ("-s",), ("--json",))]
+    quick = [run_command(controller, "squeue", *each) for each in words]
+    monkeypatch.setattr("slurmk.commands.squeue._meant", lambda controller, names: tuple(controller.machine.jobs.values()))
+    slow = [run_command(controller, "squeue", *each) for each in words]
+    assert quick == slow
+    assert any(job.het_job_id for job in controller.machine.jobs.values())
