@@ -218,6 +218,9 @@ class Placer:
         tasks_left = need.tasks - int(tasks[first].sum())
         if len(first) and nodes_left == 0 and tasks_left <= 0:
             return first
+        if need.demand.spread:
+            rest = rest[np.argsort(self._weights(need)[nodes[rest]], kind="stable")]
+            return np.concatenate((first, _first_that_hold(rest, tasks, nodes_left, tasks_left)))
         rest = self._lightest(need, nodes, tasks, rest, nodes_left, tasks_left)
         rest = self._below_switch(nodes, tasks, rest, nodes_left, tasks_left)
         if self.has_gres is not None and not takes_gres(need):
@@ -511,6 +514,26 @@ class Placer:
             more = _fill(amount - int(given.sum()), (have - given)[largest])
             given[largest] += more
             _give(rows, given, free, amounts)
+
+
+def _first_that_hold(order: IntArray, tasks: IntArray, count: int, wanted: int) -> IntArray:
+    """``order`` with so many in front that hold the tasks wanted: its first ones, of which as few as will do, the last ones
+    first, give their place to later ones that hold more."""
+    chosen = list(range(min(count, len(order))))
+    held = tasks[order]
+    for place in reversed(range(len(chosen))):
+        lacking = wanted - int(held[chosen].sum())
+        if lacking <= 0:
+            break
+        later = np.setdiff1d(np.arange(chosen[place] + 1, len(order)), chosen)
+        enough = later[held[later] >= held[chosen[place]] + lacking]
+        if len(enough):
+            chosen[place] = int(enough[0])
+        elif len(later) and held[later].max() > held[chosen[place]]:
+            chosen[place] = int(later[held[later].argmax()])
+    left = np.ones(len(order), dtype=np.bool_)
+    left[chosen] = False
+    return np.concatenate((order[sorted(chosen)], order[left]))
 
 
 def _listed(counts: Sequence[int], fewest: int, wanted: int, most: int) -> int:

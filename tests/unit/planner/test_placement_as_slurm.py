@@ -142,6 +142,7 @@ USES: list[dict[str, int]] = [
     {"n1": 8, "n2": 8, "n3": 4, "n5": 8, "n6": 16, "n7": 16, "n8": 16},
     {"n1": 8, "n2": 8, "n3": 4, "n4": 2, "n5": 8, "n6": 16, "n7": 16, "n8": 16},
     {"n5": 2, "n6": 1, "n7": 3, "n8": 15},
+    {"n1": 1, "n2": 5, "n3": 7, "n4": 8, "n5": 2, "n6": 16, "n7": 6, "n8": 7},
 ]
 
 ONE_OF_SEVERAL_LEAVES: list[tuple[int, dict[str, Any], dict[str, int]]] = [
@@ -166,6 +167,7 @@ ONE_OF_SEVERAL_LEAVES: list[tuple[int, dict[str, Any], dict[str, int]]] = [
     (3, {"tasks": 11}, {"n3": 4, "n4": 6, "n5": 1}),
     (4, {"tasks": 15, "partition": "cpu"}, {"n5": 14, "n6": 1}),
     (4, {"tasks": 30, "partition": "cpu"}, {"n5": 14, "n6": 15, "n7": 1}),
+    (5, {"tasks": 12, "spread_job": True, **TWO_NODES}, {"n1": 6, "n5": 6}),  # spread over the first ones, whatever their leaf
 ]
 
 
