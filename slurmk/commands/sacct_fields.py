@@ -297,10 +297,17 @@ class Line:
             tracked = self.manner.site.parameters.get("AccountingStorageTRES", "").lower().split(",")
             words = text.split(",")
             text = ",".join(word for word in words if ":" not in word or word.partition("=")[0] in tracked)
-        return self._tres(text)
+        return self._tres(self._counted(text))
 
     def tres_requested(self) -> str:
-        return self._tres(self.job.tres_requested)
+        return self._tres(self._counted(self.job.tres_requested))
+
+    def _counted(self, tres: str) -> str:
+        """Of these those that the site's accounting counts."""
+        site = self.manner.site
+        return ",".join(
+            word for word in tres.split(",") if not word.startswith("gres/") or site.counts(word.partition("=")[0].lower())
+        )
 
     def memory_requested(self) -> str:
         match = _MEMORY.search(self.job.tres_requested)

@@ -179,7 +179,7 @@ def execute(argv: Sequence[str], environment: Mapping[str, str]) -> int:
         return errno.ENOENT
     names = {os.fsencode(name): os.fsencode(value) for name, value in environment.items() if name and "=" not in name}
     found = find(argv[0], environment.get("PATH", os.defpath))
-    shown = os.path.join(os.getcwd(), argv[0]) if "/" in argv[0] else argv[0]
+    shown = os.path.join(os.getcwd(), argv[0]) if argv[0].startswith(".") else argv[0]
     try:
         os.execve(found, [os.fsencode(word) for word in argv], names)
     except OSError as error:

@@ -345,6 +345,17 @@ def test_sums_of_the_steps(store: Store) -> None:
     assert found == "00:00.012|00:00.038|00:00.050|0\n00:00:00|00:00:00|00:00:00|0\n"
 
 
+def test_only_gres_that_accounting_counts_are_told(store: Store) -> None:
+    with_gpus = [
+        line for line in ask(store, "-a", "-n", "-P", "-X", "-o", "reqtres,alloctres").out.splitlines() if "gres" in line
+    ]
+    assert with_gpus, "some job has GPUs"
+    site = replace(SITE, parameters={"AccountingStorageTRES": "gres/gpu"})
+    assert "gres/gpu=" in ask(store, "-a", "-n", "-P", "-X", "-o", "reqtres,alloctres", site=site).out
+    site = replace(SITE, parameters={"AccountingStorageTRES": "gres/nvme"})
+    assert "gres/gpu" not in ask(store, "-a", "-n", "-P", "-o", "reqtres,alloctres", site=site).out
+
+
 def test_users_see_their_own_jobs_unless_they_ask(store: Store) -> None:
     listed = ("-X", "-n", "-P", "-o", "jobidraw")
     assert len(ask(store, *listed, uid=1001).out.split()) == 11  # what is held was never eligible
