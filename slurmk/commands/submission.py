@@ -643,7 +643,9 @@ def _old_gres(values: dict[str, Any]) -> list[str]:
     return ["warning: --gres takes no gres: before the name any more, it is passed over"]
 
 
-_INSTEAD_OF_HINTS = frozenset(("extra-node-info", "cores-per-socket", "threads-per-core", "ntasks-per-core", "cpu-bind"))
+_INSTEAD_OF_HINTS = frozenset(
+    ("extra-node-info", "sockets-per-node", "cores-per-socket", "threads-per-core", "ntasks-per-core", "cpu-bind")
+)
 
 
 def _hint_gives_way(options: Options, values: dict[str, Any]) -> None:

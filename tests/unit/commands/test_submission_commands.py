@@ -109,6 +109,29 @@ def test_a_script_its_arguments_and_environment_go_with_the_job() -> None:
     assert files.environment[b"SLURM_JOB_NAME"] == b"s"
 
 
+@pytest.mark.parametrize(
+    ("words", "threads"),
+    [
+        ((), 1),
+        (("--ntasks-per-socket=2",), 1),
+        (("--sockets-per-node=2",), None),
+        (("--cores-per-socket=2",), None),
+        (("--ntasks-per-core=1",), None),
+        (("--threads-per-core=2",), 2),
+    ],
+)
+def test_a_hint_gives_way_to_a_layout_in_numbers(words: tuple[str, ...], threads: int | None) -> None:
+    _, _, _, controller, _ = call(sbatch, "--hint=nomultithread", "-H", *words, "--wrap=true")
+    assert controller.machine.jobs[1000].request.threads_per_core == threads
+
+
+@pytest.mark.parametrize(("mode", "told"), [("truncate", b"t"), ("w", b"t"), ("append", b"a")])
+def test_a_script_is_told_of_its_dependency_and_open_mode(mode: str, told: bytes) -> None:
+    _, _, err, controller, _ = call(sbatch, f"--open-mode={mode}", "-d", "singleton", "--wrap=true")
+    assert controller.files[0].environment[b"SLURM_OPEN_MODE"] == told, err
+    assert controller.files[0].environment[b"SLURM_JOB_DEPENDENCY"] == b"singleton"
+
+
 def test_a_script_from_standard_input() -> None:
     _, out, _, controller, _ = call(sbatch, output=Files(SCRIPT))
     assert out == "Submitted batch job 1000\n"
