@@ -125,7 +125,7 @@ def test_a_hint_gives_way_to_a_layout_in_numbers(words: tuple[str, ...], threads
     assert controller.machine.jobs[1000].request.threads_per_core == threads
 
 
-@pytest.mark.parametrize(("mode", "told"), [("truncate", b"t"), ("w", b"t"), ("append", b"a")])
+@pytest.mark.parametrize(("mode", "told"), [("truncate", b"t"), ("append", b"a")])
 def test_a_script_is_told_of_its_dependency_and_open_mode(mode: str, told: bytes) -> None:
     _, _, err, controller, _ = call(sbatch, f"--open-mode={mode}", "-d", "singleton", "--wrap=true")
     assert controller.files[0].environment[b"SLURM_OPEN_MODE"] == told, err
