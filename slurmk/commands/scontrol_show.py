@@ -100,7 +100,7 @@ def _print_record(session: Session, lines: Iterable[str]) -> None:
 
 async def _show_nodes(session: Session, names: Sequence[str]) -> int:
     machine = session.controller.machine
-    known = views(machine, future=session.future or bool(names))
+    known = views(machine, future=session.future)
     if not names:
         if not known:
             session.output.write("No nodes in the system\n")
@@ -144,7 +144,8 @@ def node_lines(machine: Machine, view: NodeView, *, details: bool) -> list[str]:
     if details:
         lines += ["GresDrain=N/A", f"GresUsed={view.gres_used or '(null)'}"]
     version = f"Version={node.version}" if node.version else ""
-    lines.append(f"NodeAddr={node.address or node.name} NodeHostName={node.host_name or node.name} Port={node.port} {version}")
+    port = "" if node.port == _usual_port(machine.site) else f"Port={node.port} "
+    lines.append(f"NodeAddr={node.address or node.name} NodeHostName={node.host_name or node.name} {port}{version}")
     if node.operating_system:
         lines.append(f"OS={node.operating_system} ")
     free = "N/A" if node.free_memory is None else str(node.free_memory)
@@ -167,6 +168,12 @@ def node_lines(machine: Machine, view: NodeView, *, details: bool) -> list[str]:
     reservation = machine.node_reservation(node.name)[1]
     kept = [f"ReservationName={reservation}"] if reservation else []
     return [*lines, *([foreign] if foreign else []), *_remarks(view), *kept]
+
+
+def _usual_port(site: Site) -> int:
+    """The port that need not be told (SlurmdPort)."""
+    text = site.parameters.get("SlurmdPort", "")
+    return int(text) if text.isascii() and text.isdigit() else 6818
 
 
 def _remarks(view: NodeView) -> list[str]:
