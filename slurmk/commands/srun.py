@@ -425,6 +425,8 @@ def _step(
         values.pop("maximum_nodes", None)
     if is_exact(options):
         values["exact"] = True
+    if options.said.get("ntasks-per-socket", ("", ""))[0] == "environment":
+        values.pop("tasks_per_socket", None)  # which then binds no task to its socket
     if request.distribution and request.distribution.startswith("arbitrary") and options.get("required_nodes"):
         values["nodelist"] = options.get("required_nodes")  # where a node may be named for each of its tasks
     values.setdefault("kill_on_bad_exit", _configured(site, "KillOnBadExit") > 0 or None)
@@ -458,7 +460,7 @@ def _step(
 def _stream(name: str | None) -> str | None:
     """A file of a step; ``none`` in any letters, and all that begins with ``all``, are no file names to srun."""
     lower = (name or "").lower()
-    return "all" if lower.startswith("all") else "none" if lower == "none" else name
+    return "all" if lower.startswith("all") else "none" if lower == "none" else name or None
 
 
 def _with_program(step: StepRequest, options: Options, site: Site, output: Output) -> StepRequest:

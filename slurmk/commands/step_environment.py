@@ -45,7 +45,6 @@ OF_OPTIONS: Mapping[str, Teller] = {
 """Variable to what it says; those that say nothing are not set."""
 
 OF_ALLOCATION: Mapping[str, Teller] = {
-    "SLURM_JOB_LICENSES": lambda request, options: request.licenses,
     "SLURM_JOB_SEGMENT_SIZE": lambda request, options: request.segment_size,
     "SLURM_MEM_PER_CPU": _said("mem-per-cpu")(lambda request, options: request.memory_per_cpu),
     "SLURM_MEM_PER_NODE": _said("mem")(lambda request, options: request.memory_per_node),

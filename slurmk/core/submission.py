@@ -26,6 +26,7 @@ from slurmk.core.priority import HIGHEST, Directory, expected_priority, initial_
 from slurmk.core.state import State, Turn
 from slurmk.model.job import Job, JobRequest
 from slurmk.model.node import Partition
+from slurmk.model.requested import gres_per_job
 from slurmk.model.reservation import ReservationFlag
 from slurmk.model.site import Site
 from slurmk.model.states import INFINITE, NO_VALUE, Reason
@@ -118,7 +119,7 @@ def _draft(turn: Turn, caller: Caller, submission: Submission, component: bool) 
         raise Refusal(Errno.DEFER)
     if submission.script_size > largest_script(state.site) or len(submission.submit_line) > largest_submit_line(state.site):
         raise Refusal(Errno.PATHNAME_TOO_LONG)
-    if request.tres_per_node or request.tres_per_job or request.tres_per_task or request.tres_per_socket:
+    if request.tres_per_node or gres_per_job(request) or request.tres_per_task or request.tres_per_socket:
         demand_in(state, request, None, credentials.user_id)
     missing = bool(request.constraints) and unknown_features(state, request.constraints or "")
     if missing and "ignore_constraint_validation" not in options:

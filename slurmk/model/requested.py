@@ -164,15 +164,25 @@ def gres_nodes(request: JobRequest) -> int | None:
     return max(counts, default=None)
 
 
+def gres_per_job(request: JobRequest) -> str | None:
+    """What is asked for the whole job: as it was said, else the GPUs that --ntasks-per-gpu leaves for its tasks."""
+    if request.tres_per_job or not (request.ntasks_per_tres and request.tasks):
+        return request.tres_per_job
+    if any("gpu" in (text or "") for text in (request.tres_per_node, request.tres_per_task, request.tres_per_socket)):
+        return None
+    return f"gres/gpu:{-(-request.tasks // request.ntasks_per_tres)}"
+
+
 def gres(request: JobRequest) -> Counts:
     """GRES of the whole job by kind. The first way of asking that names a kind decides."""
-    if not (request.tres_per_node or request.tres_per_job or request.tres_per_task or request.tres_per_socket):
+    per_job = gres_per_job(request)
+    if not (request.tres_per_node or per_job or request.tres_per_task or request.tres_per_socket):
         return ()
     nodes = node_count(request)
     sockets = nodes * (request.sockets_per_node or 1)
     wanted: dict[str, int] = {}
     for counts, times in (
-        (_gres_of(request.tres_per_job), 1),
+        (_gres_of(per_job), 1),
         (_per_task(request.tres_per_task), request.tasks or nodes * (request.tasks_per_node or 1)),
         (_gres_of(request.tres_per_node), nodes),
         (_gres_of(request.tres_per_socket), sockets),

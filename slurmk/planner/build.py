@@ -22,7 +22,7 @@ from slurmk.model.job import Job, JobRequest
 from slurmk.model.node import GresCapacity, Node, Partition
 from slurmk.model.quotas import Quota
 from slurmk.model.requested import cpus_per_task as cpus_of_task
-from slurmk.model.requested import gres_nodes, leaves_within
+from slurmk.model.requested import gres_nodes, gres_per_job, leaves_within
 from slurmk.model.reservation import Reservation, ReservationFlag
 from slurmk.model.site import Site
 from slurmk.model.states import INFINITE, NO_VALUE, JobFlag, JobState, NodeFlag, NodeState, Reason
@@ -527,7 +527,7 @@ def demand_of(request: JobRequest, partition: Partition, site: Site, *, user_id:
     GRES text, which submission should have refused.
     """
     per_node = parse_gres(request.tres_per_node)
-    per_job = parse_gres(request.tres_per_job)
+    per_job = parse_gres(gres_per_job(request))
     per_task = parse_gres(request.tres_per_task)
     if per_job and (per_node or per_task):
         counted = {name.partition(":")[0] for name, _ in (*per_node, *(per_task if request.tasks else ()))}

@@ -426,6 +426,8 @@ def step_environment(job: Description, step: Mapping[str, Any], index: int) -> V
         environment["SLURM_TRES_BIND"] = step["tres_bind"]
     if environment.get("SLURM_TRES_BIND"):
         environment["SLURMD_TRES_BIND"] = environment["SLURM_TRES_BIND"]
+    if job["request"].get("licenses"):
+        environment["SLURM_JOB_LICENSES"] = job["request"]["licenses"]
     if step.get("tres_freq"):
         environment["SLURMD_TRES_FREQ"] = step["tres_freq"]
     if step.get("oom_kill_step") is not None:

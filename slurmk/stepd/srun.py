@@ -20,7 +20,7 @@ from slurmk.stepd.processes import Identity, own_variables, set_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+    from typing import Any, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
     from slurmk.stepd.terminal import Terminal
 
@@ -140,6 +140,8 @@ class Srun:
         self.ranks: Dict[int, str] = {}  # of each task: its node
         self.statuses: Dict[int, int] = {}
         self.untold: List[Tuple[str, int, int]] = []  # node, rank, status
+        self.endings: Set[int] = set()  # statuses that were told of
+        self.once = os.environ.get("SLURM_SRUN_REDUCE_TASK_EXIT_MSG", "0") not in ("", "0")  # each of them one time
         self.tell_at: Optional[float] = None
         self.wait_until: Optional[float] = None
         self.waiting_at: Optional[float] = None
@@ -407,7 +409,7 @@ class Srun:
             return Sink(os.open("/dev/null", os.O_WRONLY), width, buffered)
         if pattern.isdigit() and int(pattern) < len(self.ranks):
             return Sink(descriptor, width, buffered, int(pattern))
-        path = os.path.join(request["cwd"], output.fill(pattern, self.created["values"]))
+        path = output.fill(pattern, self.created["values"])  # seen from srun's own directory, not from that of --chdir
         append = str(request.get("open_mode") or "w").startswith("a")
         try:
             own = Identity(os.geteuid(), os.getegid(), os.getgroups())
@@ -456,9 +458,10 @@ class Srun:
         for (node, status), ranks in told.items() if self.interested else ():
             count = "%d task%s" % (len(ranks), "" if len(ranks) == 1 else "s")
             self._detail("Received task exit notification for %s of %s (status=0x%04x)." % (count, self.name, status))
-            if status:
+            if status and (status not in self.endings or not self.once):
+                self.endings.add(status)
                 say("error: %s: %s: %s" % (node, texts.tasks(ranks), texts.ending(status)))
-            else:
+            elif not status:
                 self._detail("%s: %s: Completed" % (node, texts.tasks(ranks)))
 
     def _give_up_waiting(self) -> None:
@@ -554,7 +557,7 @@ class Srun:
     def _open_input_file(self, pattern: str) -> int:
         values = {"j": str(self.request.get("job_id")), "x": self.request["name"], "u": os.environ.get("USER", "")}
         try:
-            return os.open(os.path.join(self.request["cwd"], output.fill(pattern, values)), os.O_RDONLY | os.O_CLOEXEC)
+            return os.open(output.fill(pattern, values), os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
             raise Failure("Could not open stdin file: %s" % error.strerror) from None
 

@@ -22,6 +22,12 @@ STEPS: dict[str, str] = {
     "multi-short": "printf '0 echo first\\n' >short.conf; srun -n 2 --multi-prog short.conf 2>&1 | "
     "grep -v 'could not connect'",  # which of it ends first is a race
     "kill-on-bad-exit": "srun -K -n 2 bash -c '[ $SLURM_PROCID = 0 ] && exit 5; sleep 30'",
+    "kill-beside": "srun -K -N 2 -n 4 bash -c '[ $SLURM_PROCID = 3 ] && exit 9; sleep 30'",
+    "told-once": "SLURM_SRUN_REDUCE_TASK_EXIT_MSG=1 srun -N 2 -n 2 bash -c 'exit 3' 2>&1 | sed s/n[23]:.*:/N:/",
+    "output-from-elsewhere": "mkdir -p below; srun -n 1 -D below -o here.txt bash -c 'basename $PWD'; cat here.txt; ls below",
+    "input-from-elsewhere": "mkdir -p below; echo in >there.txt; srun -n 1 -D below -i there.txt cat",
+    "output-without-a-name": "srun -n 1 -o '' echo x",
+    "program-from-elsewhere": "srun -n 1 -D /tmp ./no-such-program",
     "too-many-tasks": "srun -n 200 true",
     "too-many-nodes": "srun -N 4 true",
     "too-many-gpus": "srun -n 1 --gres=gpu:3 true",
@@ -126,7 +132,7 @@ STARTED_SETUP = (
     job("-N 2 -n 4 -w n[2-3] --gres=gpu:1", STARTED),
 )
 
-CHANGING = (r"StepId=\s*\S+", r"(?<=srun: error: )n[23](?=: task 0)")
+CHANGING = (r"StepId=\s*\S+", r"(?<=STEP )\S+", r"(?<=srun: error: )n[23](?=: task 0)")
 """One task of a step may be on either node."""
 
 CASES = [

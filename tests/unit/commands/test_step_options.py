@@ -68,12 +68,11 @@ def test_options_of_allocations_are_told_of_where_they_were_typed() -> None:
 
 
 def test_tasks_are_told_of_options() -> None:
-    request = JobRequest(tres_per_job="gres/gpu:2", tres_per_task="gres/gpu:1", overcommit=True, licenses="matlab:1")
+    request = JobRequest(tres_per_job="gres/gpu:2", tres_per_task="gres/gpu:1", overcommit=True)
     expected = {"SLURM_GPUS": "2", "SLURM_OVERCOMMIT": "1", "SLURM_TRES_PER_TASK": "gres/gpu=1"}
     assert step_environment(request, told("--gpus=2 --gpus-per-task=1 -O"), alone=False) == expected
     alone = step_environment(request, told("--gpus=2 --gpus-per-task=1 -O"), alone=True)
     assert alone.items() > expected.items()
-    assert alone["SLURM_JOB_LICENSES"] == "matlab:1"
     assert alone["HYDRA_BOOTSTRAP"] == "slurm"
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from slurmk.stepd.environment import device_variables, frequency_lines, gpu_indices
+from slurmk.stepd.environment import device_variables, frequency_lines, gpu_indices, step_environment
 from slurmk.stepd.layout import NO_SUCH_GRES, TOO_MANY, Holding, Layout, Refused, distribute, lay_out
 
 
@@ -126,3 +126,26 @@ def test_the_first_task_of_a_node_with_gpus_hears_that_no_frequency_is_set() -> 
     assert not frequency_lines(1, share, {"tres_freq": "gpu:high"})
     assert not frequency_lines(0, [], {"tres_freq": "gpu:high"})
     assert not frequency_lines(0, share, {})
+
+
+def test_tasks_see_the_licences_of_their_job() -> None:
+    described = {
+        **job((1, 0), licenses="matlab:1"),
+        **dict.fromkeys(("cluster", "account", "name", "partition", "qos", "sluid", "user", "group"), "x"),
+        **dict.fromkeys(("job", "uid", "gid", "start_time", "end_time", "restart"), 1),
+        "array": None,
+    }
+    step = {
+        **dict.fromkeys(("address", "distribution"), "x"),
+        "environment": {},
+        "job_nodes": [0],
+        "counts": [1],
+        "cpus": [1],
+        "ranks": [[0]],
+        "gres": [[]],
+        "nodes": ["n1"],
+        "step": 0,
+        "port": 1,
+        "umask": 0o22,
+    }
+    assert step_environment(described, step, 0)["SLURM_JOB_LICENSES"] == "matlab:1"
