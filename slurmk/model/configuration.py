@@ -834,6 +834,7 @@ def _partition(
         priority_job_factor=record.number("PriorityJobFactor", priority),
         oversubscribe=oversubscribe,
         exclusive_user=exclusive_user,
+        exclusive_topology=record.text("Exclusive").upper() == "TOPO",
         hidden=_flag(record, "Hidden"),
         root_only=_flag(record, "RootOnly"),
         require_reservation=_flag(record, "ReqResv"),
@@ -930,7 +931,7 @@ def _sharing(record: Record, configuration: Configuration) -> tuple[str, bool]:
         raise record.error(f'Bad value "{exclusive}" for Exclusive (use NO, NODE, TOPO, USER)')
     if setting is not None and word not in (("YES", "FORCE") if colon else ("NO", "YES", "FORCE", "EXCLUSIVE")):
         raise setting.error(f'Bad value "{setting.value}" for OverSubscribe (use NO, YES, FORCE)')
-    if exclusive == "NODE" or word == "EXCLUSIVE":
+    if exclusive in ("NODE", "TOPO") or word == "EXCLUSIVE":
         return "EXCLUSIVE", exclusive_user
     if word == "NO":
         return "NO", exclusive_user

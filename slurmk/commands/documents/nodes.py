@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from grammar.tres import format_tres
 from slurmk.commands.documents.shape import Member, Shape, constant
-from slurmk.commands.documents.values import INFINITY, number
+from slurmk.commands.documents.values import INFINITY, binding_number, number
 from slurmk.commands.node_text import NodeView, allocated_tres, configured_tres, gres_text, user_name
 from slurmk.core.machine import Machine
 from slurmk.model.node import Node
@@ -51,11 +51,11 @@ NODE: Shape[NodeOf] = Shape(
     Member("boards", _of(lambda node: node.boards)),
     Member("boot_time", _of(lambda node: number(node.boot_time))),
     constant("tls_cert_last_renewal", number(0), since=43),
-    constant("cert_flags", [], since=43),
+    Member("cert_flags", _of(lambda node: ["TOKEN_SET"] if node.certificate_token else []), since=43),
     constant("cluster_name", ""),
     Member("cores", _of(lambda node: node.cores_per_socket)),
     constant("specialized_cores", 0),
-    constant("cpu_binding", 0),
+    Member("cpu_binding", _of(lambda node: binding_number(node.cpu_binding))),
     Member("cpu_load", _of(lambda node: node.cpu_load or 0)),
     Member("free_mem", _of(lambda node: number(node.free_memory))),
     Member("cpus", _of(lambda node: node.cpus)),
@@ -81,8 +81,8 @@ NODE: Shape[NodeOf] = Shape(
     Member("gres", _of(lambda node: gres_text(node.gres) or "")),
     constant("gres_drained", "N/A"),
     Member("gres_used", lambda each: each.view.gres_used or ""),
-    constant("instance_id", ""),
-    constant("instance_type", ""),
+    Member("instance_id", _of(lambda node: node.instance_id)),
+    Member("instance_type", _of(lambda node: node.instance_type)),
     Member("last_busy", _of(lambda node: number(node.last_busy))),
     constant("mcs_label", ""),
     constant("specialized_memory", 0),
@@ -101,7 +101,7 @@ NODE: Shape[NodeOf] = Shape(
     Member("reason", _of(lambda node: node.reason)),
     Member("reason_changed_at", _of(lambda node: number(node.reason_time))),
     Member("reason_set_by_user", _of(reason_user)),
-    constant("resume_after", number(0)),
+    Member("resume_after", _of(lambda node: number(node.resume_time))),
     constant("reservation", ""),
     constant("suspend_time", INFINITY, since=45),
     Member("alloc_memory", lambda each: each.view.memory_used),
@@ -114,7 +114,7 @@ NODE: Shape[NodeOf] = Shape(
     Member("threads", _of(lambda node: node.threads_per_core)),
     Member("temporary_disk", _of(lambda node: node.temporary_disk)),
     Member("weight", _of(lambda node: node.weight)),
-    constant("topology", "", since=43),
+    Member("topology", _of(lambda node: node.topology), since=43),
     Member("tres", _tres),
     Member("version", _of(lambda node: node.version)),
 )

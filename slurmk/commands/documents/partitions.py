@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from grammar.hostlist import HostlistError, compress, expand, fold
 from grammar.tres import format_tres
 from slurmk.commands.documents.shape import Member, Shape, constant, nested
-from slurmk.commands.documents.values import UNSET, Retired, RetiredNumber, limit, number
+from slurmk.commands.documents.values import UNSET, Retired, RetiredNumber, binding_names, binding_number, limit, number
 from slurmk.commands.node_text import NodeView, counted_tres
 from slurmk.model.configuration import billing
 from slurmk.model.node import Partition
@@ -60,6 +60,7 @@ _FLAGS: tuple[tuple[str, Callable[[Partition], bool]], ...] = (
     ("ROOT_ONLY", lambda partition: partition.root_only),
     ("REQ_RESV", lambda partition: partition.require_reservation),
     ("LLN", lambda partition: partition.lln),
+    ("PDOI", lambda partition: partition.power_down_on_idle),
 )
 _PREEMPT_MODES = {"": "CLUSTER_GLOBAL", "OFF": "DISABLED"}
 
@@ -70,6 +71,8 @@ def _preempt_mode(partition: Partition) -> list[str]:
 
 
 def _exclusive(partition: Partition) -> str:
+    if partition.exclusive_topology:
+        return "TOPO"
     if partition.exclusive_user:
         return "USER"
     return "NODE" if partition.oversubscribe == "EXCLUSIVE" else "NO"
@@ -141,8 +144,8 @@ PARTITION: Shape[PartitionView] = Shape(
     Member("select_type", _of(_select_type), since=45),
     nested(
         "cpus",
-        constant("task_binding", 0, until=44),
-        constant("task_binding", [], since=45),
+        Member("task_binding", _of(lambda partition: binding_number(partition.cpu_binding)), until=44),
+        Member("task_binding", _of(lambda partition: binding_names(partition.cpu_binding)), since=45),
         Member("total", lambda view: sum(each.node.cpus for each in _members(view))),
     ),
     nested(
@@ -183,7 +186,7 @@ PARTITION: Shape[PartitionView] = Shape(
         Member("tier", _of(lambda partition: partition.priority_tier)),
     ),
     constant("timeouts", {"resume": UNSET, "suspend": UNSET}),
-    constant("topology", "", since=43),
+    Member("topology", _of(lambda partition: partition.topology), since=43),
     nested("partition", _STATE, until=44),
     Member("suspend_time", _of(lambda partition: limit(partition.suspend_time))),
 )

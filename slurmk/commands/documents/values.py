@@ -84,3 +84,20 @@ def group_name(group_id: int) -> str:
         return grp.getgrgid(group_id).gr_name
     except (KeyError, OverflowError):
         return str(group_id)
+
+
+_BINDINGS = {"verbose": (1, "VERBOSE")} | {
+    word: (number, f"CPU_BIND_{'' if word == 'none' else 'TO_'}{word.upper()}")
+    for word, number in (("threads", 2), ("cores", 4), ("sockets", 8), ("ldoms", 16), ("none", 32))
+}
+"""How the words of CpuBind are written in documents: as a number, and as a name."""
+
+
+def binding_number(text: str) -> int:
+    """``verbose,cores`` as 5."""
+    return sum(_BINDINGS[word][0] for word in text.split(",") if word in _BINDINGS)
+
+
+def binding_names(text: str) -> list[str]:
+    """``verbose,cores`` by names, how loud it is last."""
+    return [_BINDINGS[word][1] for word in reversed(text.split(",")) if word in _BINDINGS]
