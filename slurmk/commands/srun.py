@@ -212,6 +212,10 @@ def _of_component(environment: Mapping[str, str], controller: Controller, job_id
     return environment if job is None or not job.het_components else environment_of(environment, 0)
 
 
+_SIZES = frozenset(("nodes", "ntasks", "ntasks-per-node", "tasks-per-node", "nodelist", "exclude", "relative"))
+"""Options that say how much of the job a step wants; without any (and its variables: ``--jobid`` alone) it spans all nodes."""
+
+
 def _step_in_job(
     call: Call,
     controller: Controller,
@@ -232,6 +236,8 @@ def _step_in_job(
     output.error("".join(f"{line}\n" for line in told))
     step = _step(call, options, checked.request, operands, multi_prog, job, controller.machine.site)
     step = replace(_with_program(step, options, controller.machine.site, output), **sizes)
+    if not _SIZES & options.said.keys() and job.allocation is not None:
+        step = replace(step, minimum_nodes=len(job.allocation.nodes), maximum_nodes=None)
     _check_step(step, job)
     step = _on_nodes_with(step, job, controller.machine.nodes)
     if options.get("asynchronous"):
@@ -285,8 +291,7 @@ def _running_job(call: Call, controller: Controller, job_id: int) -> Job:
         message = f"{NAME}: error: Unable to confirm allocation for job {job_id}: {SlurmError(errno)}"
         raise OptionError(message, hint, code=exit_error(call.environment))
     if not machine.may_change(call.caller, job):
-        message = f"{NAME}: error: Unable to confirm allocation for job {job_id}: {SlurmError(Errno.ACCESS_DENIED)}"
-        raise OptionError(message, hint, code=exit_error(call.environment))
+        raise _no_step(job, Errno.ACCESS_DENIED)
     if job.allocation is None or job.state is not JobState.RUNNING:
         message = f"{NAME}: error: Unable to confirm allocation for job {job_id}: {SlurmError(Errno.JOB_PENDING)}"
         raise OptionError(message, code=exit_error(call.environment))
@@ -309,7 +314,8 @@ def _check_step(step: StepRequest, job: Job) -> None:
         hint = [f"{NAME}: error: Are required nodes explicitly excluded?"] if excluded else []
         raise OptionError(f"{NAME}: error: Only allocated {len(left)} nodes asked for {wanted}", *hint, code=1)
     named = _hosts(step.nodelist)
-    if not named <= set(allocated):
+    most = step.maximum_nodes or len(allocated)
+    if not named <= set(allocated) or (step.distribution != "arbitrary" and len(named) > most):
         raise _no_step(job, Errno.REQUESTED_NODE_CONFIG_UNAVAILABLE)
 
 
@@ -419,8 +425,6 @@ def _step(
     """The step that the options ask for. Standard streams stay as typed: they are the step's, seen from its directory."""
     values: dict[str, Any] = {name: value for name in _FROM_OPTIONS if (value := options.get(name)) is not None}
     values |= {name: value for name, source in _FROM_REQUEST.items() if (value := getattr(request, source)) is not None}
-    if request.distribution == "arbitrary":
-        values["nodelist"] = options.values["required_nodes"]  # with the names in their order, and as often as they were said
     if not options.get("required_nodes") and "nodes" not in options.values:
         values.pop("maximum_nodes", None)
     if is_exact(options):

@@ -39,6 +39,9 @@ GATHER_SECONDS = 0.05
 """How long ended tasks are gathered, so that those that ended alike are told of in one line."""
 
 INTERRUPT_SECONDS = 1.0
+GRACE_SECONDS = 0.2
+"""How long tasks that are interrupted may do something about it before they are killed."""
+
 WAITING_SECONDS = 60.0
 
 FORWARDED = (signal.SIGUSR1, signal.SIGUSR2, signal.SIGPIPE)
@@ -152,6 +155,7 @@ class Srun:
         self.returned = False
         self.failed = 0
         self.interrupted = -10.0
+        self.end_at: Optional[float] = None
         self.interested = True  # in how each task ended
         self.untaken = 0
         self.input: Optional[int] = None
@@ -242,7 +246,7 @@ class Srun:
         full = self.untaken >= UNTAKEN * len(self.parts) or any(part.channel.full for part in self.parts)
         if self.input is not None and self.created and not full:
             poll.register(self.input, select.POLLIN)
-        times = [at for at in (self.tell_at, self.wait_until, self.waiting_at) if at is not None]
+        times = [at for at in (self.tell_at, self.wait_until, self.waiting_at, self.end_at) if at is not None]
         timeout = max(0.0, min(times) - time.monotonic()) * 1000 if times else None
         ready = {descriptor for descriptor, _ in poll.poll(timeout)}
         if self._wake in ready:
@@ -271,6 +275,9 @@ class Srun:
         if self.wait_until is not None and now >= self.wait_until:
             self.wait_until = None
             self._give_up_waiting()
+        if self.end_at is not None and now >= self.end_at:
+            self.end_at = None
+            self._end(signal.SIGINT)
         if self.waiting_at is not None and now >= self.waiting_at:
             self.waited += 1
             self.waiting_at = now + WAITING_SECONDS * 2**self.waited
@@ -510,17 +517,21 @@ class Srun:
 
     def _interrupt(self) -> None:
         now = time.monotonic()
-        patient = not (self.request.get("quit_on_interrupt") or self.request.get("disable_status"))
-        if patient and self.created and now - self.interrupted > INTERRUPT_SECONDS:
-            self.interrupted = now
+        if not self.created:
+            self._end(signal.SIGINT)
+            return
+        enough = self.request.get("quit_on_interrupt") or now - self.interrupted < INTERRUPT_SECONDS
+        self.interrupted = now
+        if not enough and not self.request.get("disable_status"):
             say("interrupt (one more within 1 sec to abort)")
             self._say_tasks()
             return
-        if self.created:
-            say("sending Ctrl-C to %s" % self.name)
+        say("sending Ctrl-C to %s" % self.name)
+        self._send_signal(signal.SIGINT)
+        if enough and self.end_at is None:
             say("forcing job termination")
             self.interested = False
-        self._end(signal.SIGINT)
+            self.end_at = now + GRACE_SECONDS
 
     def _end(self, number: int) -> None:
         """The user wants it to be over."""

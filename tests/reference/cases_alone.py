@@ -101,6 +101,10 @@ ABORTED = (
     "srun -w n1 -n 2 -W 1 bash -c '[ $SLURM_PROCID = 0 ] || exit 0; sleep 30'",
     "id=$(sbatch --parsable -A phys -W --wrap 'srun true'); sleep 0.5; sluid=$(sacct -nXPj $id -o sluid); "
     "sacct -nP -o state,exitcode -j $sluid; sacct -nP -o state -j ${sluid,,}; sacct -nP -o state -j $sluid.0",
+    "id=$(sbatch --parsable -A phys -N 3 -n 6 --wrap 'sleep 30'); "
+    "while [ $(squeue -h -j $id -o %t) != R ]; do sleep 0.1; done; "
+    "srun --jobid=$id -l hostname | wc -l; srun --jobid=$id -N 1 -w $(squeue -h -j $id -o %N) true; "
+    "runuser -u alice -- srun --jobid=$id true; scancel $id",
     "sacct -n -j sAAAAAAAAAAAAA",
     "strigger --set --down --program=/no/file",
 )

@@ -167,7 +167,7 @@ def test_kill_on_bad_exit_and_wait(in_job: Callable[..., None]) -> None:
         code, _, error = await cluster.srun(5, "bash", "-c", command, tasks=2, kill_on_bad_exit=True)
         assert code == 143
         assert "srun: error: n2: task 1: Exited with exit code 3\nsrun: Terminating StepId=5.0\n" in error
-        assert "CANCELLED" not in error
+        assert " DUE TO TASK FAILURE ***\n" in error
         code, _, error = await cluster.srun(5, "bash", "-c", "[ $SLURM_PROCID = 1 ] || sleep 60", tasks=2, wait=1)
         assert code == 137
         assert "srun: First task exited 1s ago\nsrun: StepId=5.1 task 0: running\nsrun: StepId=5.1 task 1: exited\n" in error
@@ -223,6 +223,23 @@ def test_the_end_of_srun_is_the_end_of_its_step(in_job: Callable[..., None], num
             assert b"srun: StepId=5.0 tasks 0-1: running\n" in error
             assert b"srun: sending Ctrl-C to StepId=5.0\n" in error
         await cluster.until(lambda: any(isinstance(event, StepEnded) and event.step.step_id == 0 for event in cluster.events))
+
+    in_job(story)
+
+
+def test_without_status_an_interrupt_is_the_tasks(in_job: Callable[..., None]) -> None:
+    async def story(cluster: Cluster) -> None:
+        script = "import signal, time; signal.signal(2, lambda *_: exit(7)); print('up', flush=True); time.sleep(60)"
+        program, environment = cluster.srun_environment(5, "python3", "-c", script, tasks=1, disable_status=True)
+        process = await asyncio.create_subprocess_exec(
+            *program, stdin=subprocess.DEVNULL, stdout=-1, stderr=-1, env=environment, cwd=cluster.work
+        )
+        assert process.stdout is not None
+        assert await process.stdout.readline() == b"up\n"
+        process.send_signal(signal.SIGINT)
+        _, error = await asyncio.wait_for(process.communicate(), 10)
+        assert (process.returncode, b"forcing" in error) == (7, False)
+        assert error.startswith(b"srun: sending Ctrl-C to StepId=5.0\n")
 
     in_job(story)
 
