@@ -8,7 +8,7 @@ real Slurm in turn with them, whatever its queue. Timed inside: from the submiss
 how late the event loop comes round, and what holds it up.
 
 The machine may be busy with other things. So what is told of each command is ``wall``, and ``own``: without the time that its
-process, the controller's event loop and the benchmark stood ready to run and other programs ran (proc(5), schedstat). Seconds,
+process, or the controller's event loop, whichever is more, stood ready to run while others ran (proc(5), schedstat). Seconds,
 unless the name says otherwise.
 """
 
@@ -178,7 +178,7 @@ class Timed(Daemon):
                 self.planning._full_wanted.set()
 
     def planned(self, seconds: float, length: int, full: bool) -> None:
-        self.note("full_plan" if full else "reaction_plan", seconds)
+        self.notes.setdefault("full_plan" if full else "reaction_plan", []).append(seconds)
 
 
 def serve(directory: Path, rest: float) -> None:
@@ -284,7 +284,7 @@ def distribution(seconds: Sequence[float]) -> dict[str, float]:
 
 
 class Taken(NamedTuple):
-    """Seconds that a command took, and those of them in which what worked for it stood ready and others ran."""
+    """Seconds that a command took, and those of them in which it, or what it waited for, stood ready while others ran."""
 
     wall: float
     waited: float
@@ -292,7 +292,7 @@ class Taken(NamedTuple):
 
 def run(command: Sequence[str], environment: Mapping[str, str], controller: int | None) -> tuple[Taken, str]:
     """The time of a whole process, which the process ``controller`` serves, and its output."""
-    before = _waited("thread-self") + _waited(f"{controller}/task/{controller}")
+    before = _waited(f"{controller}/task/{controller}")
     began = time.perf_counter()
     with subprocess.Popen(command, env=environment, cwd="/tmp", stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
         assert process.stdout is not None
@@ -300,7 +300,7 @@ def run(command: Sequence[str], environment: Mapping[str, str], controller: int 
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         wall = time.perf_counter() - began
         waited = _waited(str(process.pid))
-    waited += _waited("thread-self") + _waited(f"{controller}/task/{controller}") - before
+    waited = max(waited, _waited(f"{controller}/task/{controller}") - before)
     if process.returncode:
         raise SystemExit(f"{' '.join(command)}: {output}")
     return Taken(wall, waited), output
