@@ -286,7 +286,8 @@ class Life(RuleBasedStateMachine):
         jobs = self.machine.jobs.values()
         assert set(self.machine.pending()) == {job for job in jobs if job.pending and not holds_nodes(job)}
         assert set(self.machine.holding()) == {job for job in jobs if holds_nodes(job)}
-        assert self.machine._state.job_count == sum(sum(map(len, job.array_tasks)) or 1 for job in jobs)
+        elements = (0 if job.state.finished else sum(map(len, job.array_tasks)) for job in jobs)
+        assert self.machine._state.job_count == sum(waiting or 1 for waiting in elements)
         for job in jobs:
             if job.array_job_id:
                 assert job in self.machine.jobs_of_array(job.array_job_id)
