@@ -61,10 +61,11 @@ OF_THE_END: Mapping[str, Teller] = {
 """What is told besides of jobs that are over."""
 
 
-def program_environment(machine: Machine, job: Job, now: float) -> dict[str, str]:
-    """The variables that describe ``job`` as it is in that record; its array and het job as they are now."""
+def program_environment(machine: Machine, job: Job, now: float, *, over: bool = False) -> dict[str, str]:
+    """The variables that describe ``job`` as it is in that record; its array and het job as they are now. ``over`` says that
+    this run of it is, though it may be queued again."""
     text = JobText(machine, now)
-    tellers = {**VARIABLES, **(OF_THE_END if job.state.finished else {})}
+    tellers = {**VARIABLES, **(OF_THE_END if over or job.state.finished else {})}
     found = {name: value for name, tell in tellers.items() if (value := tell(text, job)) is not None}
     return found | _of_array(job) | _of_het_job(machine, text, job)
 

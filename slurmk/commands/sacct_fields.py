@@ -19,6 +19,7 @@ from grammar.sizes import format_memory, format_size
 from grammar.sluid import parse_sluid
 from grammar.times import format_elapsed, format_time
 from slurmk.commands.job_text import EXCLUSIVE, STEP_NAMES, exit_code_text
+from slurmk.core.prologs import FAILED_ON_NODE
 from slurmk.model.job import BATCH_STEP, Spread, Usage
 from slurmk.model.site import Site
 from slurmk.model.states import INFINITE, NO_VALUE, JobFlag, JobState
@@ -155,9 +156,10 @@ class Line:
         return name
 
     def exit_status(self) -> int:
-        """A wait(2) status. Slurm's accounting closes a job that it ends before the script's exit code is known."""
+        """A wait(2) status. Slurm's accounting closes a job that it ends before the script's exit code is known; that of a
+        prolog that failed is, unless it came with a step."""
         if self.step is None and self.job.state in _ENDED_EARLY:
-            return 0
+            return FAILED_ON_NODE if self.job.exit_code == FAILED_ON_NODE != self.job.derived_exit_code else 0
         return (self.step or self.job).exit_code
 
     def exit_code(self) -> str:

@@ -25,7 +25,8 @@ NODE_FAILED = "Prolog failure on node "
 """What the user of an allocation is told."""
 
 FAILED_ON_NODE = 54
-"""The exit code of an allocation whose prolog failed on a node, as in Slurm: a wait(2) status (0:54)."""
+"""The exit code of a job whose prolog failed on a node before anything was begun there (PrologFlags=Alloc), as in Slurm: a
+wait(2) status (0:54). Without the flag it is the exit code of the step, which srun makes the job's."""
 
 
 def is_prolog_failure(comment: str) -> bool:
@@ -60,12 +61,14 @@ def prolog_failed(turn: Turn, event: PrologFailed) -> None:
 
 def _failed_on_node(turn: Turn, job: Job, node: str) -> None:
     flags = turn.state.site.prolog_flags
+    if "Alloc" in flags:
+        job = replace(job, exit_code=FAILED_ON_NODE)
     if may_requeue(turn, job) or (job.batch and "ForceRequeueOnFail" in flags):
         failed = replace(job, flags=job.flags | JobFlag.LAUNCH_FAILED)
         requeue(turn, failed, Reason.JOB_LAUNCH_FAILURE, held=True, kill_wait=0)
         return
     told = replace(job, system_comment=f"{NODE_FAILED}{node}")
-    end(turn, told, JobState.CANCELLED, Reason.NONE, kill_wait=0, exit_code=None if job.batch else FAILED_ON_NODE)
+    end(turn, told, JobState.CANCELLED, Reason.NONE, kill_wait=0, user_id=0)
 
 
 def _failed_here(turn: Turn, job: Job) -> None:

@@ -68,12 +68,13 @@ class SitePrograms:
     async def epilog(self, job: Job) -> None:
         """Run EpilogSlurmctld. How it goes changes nothing."""
         site = self._machine().site
-        if job.pending:  # it is queued again
+        if job.pending and not job.exit_code >> 8:  # it is queued again, but not for its script's exit code
             job = replace(job, restarts=job.restarts + 1)
         await self._run("EpilogSlurmctld", "epilog_slurmctld", site.epilog_slurmctld, job, site.epilog_timeout)
 
     async def _run(self, key: str, context: str, paths: Sequence[str], job: Job, seconds: int | None) -> bool:
-        environment = program_environment(self._machine(), job, self._now()) | {"SLURM_SCRIPT_CONTEXT": context}
+        over = context == "epilog_slurmctld"
+        environment = program_environment(self._machine(), job, self._now(), over=over) | {"SLURM_SCRIPT_CONTEXT": context}
         del environment["SLURM_JOB_STATE"]  # which is for the mail program alone
         async with self._room:
             for path in paths:

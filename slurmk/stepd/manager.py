@@ -17,8 +17,8 @@ From salloc: ``hold``, then ``return`` (status). To salloc: ``revoked`` (timed_o
 From srun: ``step`` (request, environment, owns_allocation, pty, address), ``go`` (het), ``signal`` (signal), ``kill``
 (signal, cause, kill_wait), ``window`` (rows, columns), ``release``, and STREAM frames of input. To srun: ``refused``
 (text), ``waiting`` (text), ``created`` (step, nodes, ranks, …), ``running`` (node, tasks), ``exit`` (node, rank, status),
-``failed`` (node, text, errno), ``misconfigured`` (lines), ``aborting``, ``taken``, ``ended``, ``returned``, and STREAM
-frames of output.
+``failed`` (node, text, errno), ``misconfigured`` (lines), ``aborting``, ``taken``, ``ended``, ``returned``, ``notice``
+(text), and STREAM frames of output.
 """
 
 from __future__ import annotations
@@ -56,6 +56,9 @@ LONGEST_PROLOG = 86400.0
 
 PROLOG_FAILED = 54
 """The wait status of tasks that a failed prolog kept from starting, as in Slurm (0:54)."""
+
+PROLOG_FAILED_ON = "Prolog failure on node "
+"""What who asked for the allocation is told besides, once."""
 
 REGISTER_SECONDS = 30.0
 
@@ -199,6 +202,7 @@ class StepManager:
         self._asked = 0
         self.ports: Set[int] = set()  # that running steps have
         self.owned = False  # by an srun, which gives the allocation back when its step is over
+        self._prolog_told = False
 
     async def listen(self) -> None:
         """Start to serve; ``address`` is then where."""
@@ -617,6 +621,11 @@ class StepManager:
             step.statuses[rank] = PROLOG_FAILED
         failed = {"kind": "failed", "node": name, "text": "Job prolog failed", "errno": 128 + PROLOG_FAILED, "lines": []}
         step.tell(failed)
+        if not self._prolog_told:
+            self._prolog_told = True
+            text = PROLOG_FAILED_ON + name
+            if not self.notify(text) and self.owned:
+                step.tell({"kind": "notice", "text": text})
 
     async def _peer(self, name: str) -> asyncio.StreamWriter:
         while name not in self._peers:

@@ -317,6 +317,8 @@ class Srun:
             self.waiting_at = time.monotonic() + WAITING_SECONDS
         elif kind == "failed":
             self._launch_failed(message)
+        elif kind == "notice":
+            say(str(message["text"]))
         elif kind == "misconfigured":
             for line in message["lines"]:
                 say("error: %s" % line)

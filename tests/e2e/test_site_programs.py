@@ -82,6 +82,10 @@ def test_a_failed_prolog_drains_the_node_and_holds_the_job(prepared: tuple[Clust
     done = cluster.run("srun -w n2 hostname")
     assert done.returncode == 182
     assert re.search(r"Task launch for StepId=\d+\.0 failed on node n2: Job prolog failed", done.stderr)
+    assert "srun: Prolog failure on node n2\n" in done.stderr
+    done = cluster.run("salloc -w n8 srun hostname")
+    assert "salloc: Prolog failure on node n8\n" in done.stderr
+    assert "srun: Prolog failure" not in done.stderr
 
 
 def test_a_failed_epilog_drains_the_node(prepared: tuple[Cluster, Path]) -> None:
@@ -108,6 +112,24 @@ def test_a_job_waits_for_its_prologs(allocating: Cluster, tmp_path: Path) -> Non
     wait_for(lambda: len(ran(folder, job)) == 3)
     (folder / "Prolog.waits").unlink()
     assert cluster.wait_end(job) == "COMPLETED"
+
+
+def test_accounting_tells_of_failed_prologs(allocating: Cluster, tmp_path: Path) -> None:
+    (tmp_path / "conf" / "Prolog.fails").touch()
+    assert allocating.run("srun -w n1 true").returncode == 1
+    job = allocating.submit("-w n2 --wrap true")
+    wait_for(lambda: allocating.field(job, "Restarts") == "1")
+    lines = allocating.ok("sacct -n -P -X -D -o state,exitcode").splitlines()
+    assert lines[:2] == ["CANCELLED by 0|0:54", "REQUEUED|0:54"]
+
+
+def test_the_epilog_of_a_job_that_is_queued_again_hears_of_its_end(prepared: tuple[Cluster, Path]) -> None:
+    cluster, folder = prepared
+    job = cluster.submit("-w n5 --wrap 'sleep 100'")
+    cluster.wait_state(job, "RUNNING")
+    cluster.ok(f"scontrol requeue {job}")
+    wait_for(lambda: f"epilog_slurmctld {job}  0:0" in ran(folder, job))
+    cluster.ok(f"scancel {job}")
 
 
 def test_the_controllers_programs_hold_a_job_back_and_up(prepared: tuple[Cluster, Path]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from core_story import Cluster, small_site
 
 from slurmk.core.effects import RunEpilog, Terminate
@@ -61,14 +62,24 @@ def test_it_is_queued_again_all_the_same_where_the_site_says_so() -> None:
     assert cluster.job(job_id).state is JobState.PENDING
 
 
-def test_an_allocation_whose_prolog_failed_is_over() -> None:
-    cluster = Cluster()
+@pytest.mark.parametrize(("flags", "code"), [((), 0), (("Alloc",), 54)])
+def test_an_allocation_whose_prolog_failed_is_over(flags: tuple[str, ...], code: int) -> None:
+    cluster = Cluster(small_site(prolog_flags=flags))
     job_id = started(cluster, batch=False)
     cluster.tell(PrologFailed(cluster.now, job_id, 0, "", node_of(cluster, job_id)))
     cluster.released(job_id)
     job = cluster.job(job_id)
-    assert (job.state, job.exit_code) == (JobState.CANCELLED, 54)
+    assert (job.state, job.exit_code, job.cancelled_by) == (JobState.CANCELLED, code, 0)
     assert job.system_comment == f"Prolog failure on node {node_of(cluster, job_id)}"
+
+
+def test_accounting_has_the_exit_code_of_an_attempt_whose_prolog_failed() -> None:
+    cluster = Cluster(small_site(prolog_flags=("Alloc",)))
+    job_id = started(cluster)
+    cluster.tell(PrologFailed(cluster.now, job_id, 0, "", node_of(cluster, job_id)))
+    assert (cluster.job(job_id).state, cluster.job(job_id).exit_code) == (JobState.PENDING, 54)
+    cluster.released(job_id)
+    assert cluster.job(job_id).exit_code == 0
 
 
 def test_the_controllers_failed_prolog_has_the_job_wait_again() -> None:
