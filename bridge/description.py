@@ -32,7 +32,7 @@ tasks cpus_per_task tasks_per_node tasks_per_socket tasks_per_core tasks_per_boa
 REQUESTED: tuple[str, ...] = tuple(_VISIBLE.split())
 """Fields of JobRequest that processes of the job can see, as variables or as defaults of their steps."""
 
-PARAMETERS = ("SLURM_CONF", "LaunchParameters", "TaskPlugin", "TaskPluginParam", "MpiParams")
+PARAMETERS = ("SLURM_CONF", "LaunchParameters", "TaskPlugin", "TaskPluginParam", "MpiParams", "PropagatePrioProcess")
 """Keys of slurm.conf that stepd goes by."""
 
 

@@ -28,7 +28,7 @@ class Value(Enum):
 @dataclass(frozen=True, slots=True)
 class Key:
     """One key. ``default`` is as ``scontrol show config`` prints it without ``unit``; ``shown`` is its name there if it is
-    another one, "" when it is not shown unless set."""
+    another one, "" when it is not shown unless set. ``why_not`` is why it changes nothing, where that needs saying."""
 
     name: str
     value: Value = Value.TEXT
@@ -36,7 +36,15 @@ class Key:
     unit: str = ""
     acted: bool = False
     shown: str | None = None
+    why_not: str = ""
 
+
+_NO_CLOCK = (
+    "no launch is given up by the clock: who launches tells that it failed, and a Prolog has its own limit (PrologTimeout)"
+)
+_JOBS_ALONE = (
+    "programs are run for jobs alone: PrologSlurmctld of a job in a reservation is told its name (SLURM_JOB_RESERVATION)"
+)
 
 KEYS: tuple[Key, ...] = (
     Key("AccountingStorageBackupHost"),
@@ -58,7 +66,7 @@ KEYS: tuple[Key, ...] = (
     Key("AuthAltParameters"),
     Key("AuthInfo", acted=True),
     Key("AuthType", Value.TEXT, "auth/munge"),
-    Key("BatchStartTimeout", Value.NUMBER16, "10", unit="sec"),
+    Key("BatchStartTimeout", Value.NUMBER16, "10", unit="sec", why_not=_NO_CLOCK),
     Key("BcastExclude", Value.TEXT, "/lib,/usr/lib,/lib64,/usr/lib64", acted=True),
     Key("BcastParameters", acted=True),
     Key("BOOT_TIME", Value.FACT),
@@ -173,7 +181,7 @@ KEYS: tuple[Key, ...] = (
     Key("ProctrackType", Value.TEXT, "proctrack/pgid"),
     Key("PrologEpilogTimeout", Value.NUMBER, "65534", acted=True),
     Key("PrologFlags", acted=True),
-    Key("PropagatePrioProcess", Value.NUMBER16, "0"),
+    Key("PropagatePrioProcess", Value.NUMBER16, "0", acted=True),
     Key("PropagateResourceLimits", Value.TEXT, "ALL"),
     Key("PropagateResourceLimitsExcept"),
     Key("RebootProgram"),
@@ -184,9 +192,9 @@ KEYS: tuple[Key, ...] = (
     Key("ResumeProgram"),
     Key("ResumeRate", Value.NUMBER16, "300", unit="nodes/min"),
     Key("ResumeTimeout", Value.NUMBER16, "60", unit="sec"),
-    Key("ResvEpilog"),
+    Key("ResvEpilog", why_not=_JOBS_ALONE),
     Key("ResvOverRun", Value.NUMBER16, "0", unit="min"),
-    Key("ResvProlog"),
+    Key("ResvProlog", why_not=_JOBS_ALONE),
     Key("ReturnToService", Value.NUMBER16, "0", acted=True),
     Key("SchedulerParameters", acted=True),
     Key("SchedulerTimeSlice", Value.NUMBER16, "30", unit="sec", acted=True),

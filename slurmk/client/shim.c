@@ -133,8 +133,8 @@ static void append_facts(struct bytes *to)
         if (isatty(descriptor))
             strcat(terminals, (char[]){'0' + descriptor, 0});
     uname(&system);
-    int size = snprintf(text, sizeof text, "umask=%o%cpid=%d%csid=%d%cresumes=1%chost=%s%ctty=%s%c", mask, 0, getpid(), 0,
-                        getsid(0), 0, 0, system.nodename, 0, terminals, 0);
+    int size = snprintf(text, sizeof text, "umask=%o%cpid=%d%csid=%d%cresumes=1%cnice=%d%chost=%s%ctty=%s%c", mask, 0,
+                        getpid(), 0, getsid(0), 0, 0, getpriority(PRIO_PROCESS, 0), 0, system.nodename, 0, terminals, 0);
     append(&facts, text, size);
     if (*terminals && !ttyname_r(*terminals - '0', name, sizeof name)) {
         append(&facts, "terminal=", 9);

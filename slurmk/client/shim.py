@@ -185,6 +185,7 @@ def facts(command: str, closed: "List[int]") -> "List[bytes]":
         b"pid=%d" % posix.getpid(),
         b"sid=%d" % posix.getsid(0),
         b"resumes=1",
+        b"nice=%d" % posix.nice(0),
         b"host=" + posix.uname().nodename.encode("utf-8", "surrogateescape"),
         b"tty=" + b"".join([b"%d" % descriptor for descriptor in terminals]),
     ]

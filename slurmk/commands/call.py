@@ -45,6 +45,7 @@ class Call:
     session_id: int = 0
     process_id: int = 0
     columns: int | None = None
+    nice: int = 0  # its niceness
     limits: str = ""  # its soft limits, from sbatch alone: NOFILE=1024,CPU=unlimited
     terminals: str = ""  # which of 0, 1, 2 are terminals
     terminal: str = ""  # the path of the first of them

@@ -286,7 +286,7 @@ def _files(call: Call, options: Options, checked: Checked, script: _Script, expo
     environment["SLURM_SUBMIT_DIR"] = call.directory
     environment["SLURM_SUBMIT_HOST"] = call.host
     environment["SLURM_JOB_NAME"] = request.name or ""
-    environment["SLURM_PRIO_PROCESS"] = "0"
+    environment["SLURM_PRIO_PROCESS"] = str(call.nice)
     return JobFiles(
         script=script.content,
         arguments=tuple(map(as_bytes, script.arguments)),

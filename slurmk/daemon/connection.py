@@ -523,6 +523,8 @@ class CommandOutput:
 
 
 LONGEST_TERMINAL = 4096
+HIGHEST_PRIORITY, LOWEST_PRIORITY = -20, 19  # niceness, as Linux has it
+
 LONGEST_LIMITS = 512
 """Characters of a caller's limits that are taken."""
 
@@ -629,6 +631,7 @@ def _call_of(command: str, frames: Mapping[int, bytes], caller: Caller, peer: Pe
         terminals=facts.get("tty", ""),
         terminal=facts.get("terminal", "")[:LONGEST_TERMINAL],
         limits=facts.get("limits", "")[:LONGEST_LIMITS],
+        nice=min(max(_number(facts.get("nice", ""), 10), HIGHEST_PRIORITY), LOWEST_PRIORITY),
         raw_environment=frames[wire.ENVIRONMENT],
         resumes=facts.get("resumes") == "1",
         awaited=_awaited(frames.get(wire.AWAITED, b"")),

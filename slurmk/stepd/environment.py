@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from slurmk.stepd import hosts
-from slurmk.stepd.processes import MARK
+from slurmk.stepd.processes import MARK, NICENESS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -243,7 +243,7 @@ def batch_environment(job: Description) -> Variables:
             "SLURM_LOCALID": "0",
             "SLURM_NNODES": str(len(job["nodes"])),
             "SLURM_NODEID": "0",
-            "SLURM_PRIO_PROCESS": "0",
+            NICENESS: job["environment"].get(NICENESS, "0"),
             "SLURM_PROCID": "0",
             "SLURM_STEPID": BATCH_STEP_NUMBER,
             "SLURM_STEP_ID": BATCH_STEP_NUMBER,
@@ -334,7 +334,6 @@ def srun_variables(job: Description, step: Step) -> Variables:
             "SLURM_NNODES": str(len(counts)),
             "SLURM_NPROCS": str(sum(counts)),
             "SLURM_NTASKS": str(sum(counts)),
-            "SLURM_PRIO_PROCESS": "0",
             "SLURM_STEPID": str(step.number),
             "SLURM_STEP_ID": str(step.number),
             "SLURM_TASKS_PER_NODE": hosts.counts(counts),
@@ -396,7 +395,6 @@ def step_environment(job: Description, step: Mapping[str, Any], index: int) -> V
             "SLURM_NODEID": str(index),
             "SLURM_NPROCS": str(sum(counts)),
             "SLURM_NTASKS": str(sum(counts)),
-            "SLURM_PRIO_PROCESS": "0",
             "SLURM_SRUN_COMM_HOST": step["address"],
             "SLURM_SRUN_COMM_PORT": str(step["port"]),
             "SLURM_STEPID": _signed(step["step"]),

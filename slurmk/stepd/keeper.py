@@ -64,6 +64,19 @@ def _limits(specification: Mapping[str, Any]) -> Dict[str, Optional[int]]:
     return limits
 
 
+def take_niceness(environment: Dict[str, str], mode: str) -> Optional[int]:
+    """The niceness to give to a task, None to leave it as it is. ``mode`` is PropagatePrioProcess of slurm.conf: with 1 it is
+    that of the submitting command, with 2 it is also above this process's. Then it goes out of the environment."""
+    if mode not in ("1", "2"):
+        return None
+    told = environment.pop(processes.NICENESS, "")
+    try:
+        nice = min(max(int(told), -20), 19)
+    except ValueError:
+        nice = 0
+    return max(nice, os.nice(0) + 1) if mode == "2" else nice
+
+
 class Refused(OSError):
     """The step cannot be launched here: why, Slurm's number for it, and lines that say more."""
 
@@ -178,6 +191,7 @@ class Keeper:
             files,
             group=self.group,
             limits=_limits(specification),
+            nice=take_niceness(environment, str(specification.get("propagate_priority"))),
             cpus=cpus,
             memory=task.memory,
             prologs=hooks.task_prologs(*specification["task_prolog"]) if specification.get("task_prolog") else (),

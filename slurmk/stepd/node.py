@@ -349,6 +349,7 @@ class Node:
             "step": "batch",
             "memory_limit": share["memory"] * 1048576 if job.get("constrain_memory") else 0,
             "limits": job.get("limits"),
+            "propagate_priority": job.get("parameters", {}).get("PropagatePrioProcess"),
             "resident_limit": share["memory"] * 1048576,
             "node": self.name,
             "uid": job["uid"],

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 PR_SET_CHILD_SUBREAPER = 36
 PR_SET_NAME = 15
 
+NICENESS = "SLURM_PRIO_PROCESS"
+"""The variable that tells the niceness of the submitting command."""
+
 MARK = "SLURMK_MARK"
 """The variable that every process of a job on a node has; its value names both."""
 

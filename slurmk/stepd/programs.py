@@ -76,6 +76,7 @@ def tasks_of(job: Mapping[str, Any], step: Step, opening: Mapping[str, Any], mem
                 "debug": request.get("debug") or 0,
                 "memory_limit": memory[index] * 1048576 if job.get("constrain_memory") else 0,
                 "limits": opening.get("limits"),
+                "propagate_priority": job.get("parameters", {}).get("PropagatePrioProcess"),
                 "resident_limit": memory[index] * 1048576,
                 "binding": None if request.get("interactive") else bound[index],
                 **hooks,

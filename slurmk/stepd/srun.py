@@ -16,7 +16,7 @@ import time
 
 from slurmk import wire
 from slurmk.stepd import messages, output, texts
-from slurmk.stepd.processes import Identity, own_variables, set_name
+from slurmk.stepd.processes import NICENESS, Identity, own_variables, set_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -717,6 +717,12 @@ def own_environment() -> List[str]:
     return [entry.decode("utf-8", "surrogateescape") for entry in own_variables((b"SLURMK_",))]
 
 
+def with_niceness(environment: List[str]) -> List[str]:
+    """The environment with the niceness of this process, which the tasks' stepd takes over where the site wants that."""
+    others = [entry for entry in environment if not entry.startswith(NICENESS + "=")]
+    return [*others, "%s=%d" % (NICENESS, os.nice(0))]
+
+
 def own_limits(names: str) -> Dict[str, Optional[int]]:
     """The soft limits of this process with these names (``CPU,NOFILE``); None is no limit."""
     import resource
@@ -793,6 +799,7 @@ def main(arguments: List[str]) -> int:
         request = requested(os.environ)
         check_program(request)
         environment = own_environment() if request.get("environment") is None else list(request.pop("environment"))
+        environment = with_niceness(environment)
         address = os.environ.get("SLURMK_STEP_MANAGER", "")
         if not address:
             raise Failure("Unable to create step for job %s: its step manager is not known" % request.get("job_id"))

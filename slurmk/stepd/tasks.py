@@ -50,6 +50,7 @@ class Plan:
         files: Files,
         group: Optional[Group] = None,
         limits: Optional[Limits] = None,
+        nice: Optional[int] = None,
         cpus: Optional[Iterable[int]] = None,
         memory: Optional[MemoryBinding] = None,
         prologs: Sequence[TaskHook] = (),
@@ -62,6 +63,7 @@ class Plan:
         self.files = files
         self.group = group
         self.limits = limits
+        self.nice = nice
         self.cpus = cpus
         self.memory = memory
         self.prologs = prologs
@@ -116,6 +118,7 @@ def become(plan: Plan) -> None:
     _place((files.input, files.output, files.error))
     _limit(plan.limits or {})
     plan.identity.become()
+    _set_niceness(plan.nice)
     os.umask(plan.umask)
     enter(plan.directory)
 
@@ -137,6 +140,16 @@ def _run_prologs(plan: Plan) -> int:
                 say(line)
             return code
     return 0
+
+
+def _set_niceness(nice: Optional[int]) -> None:
+    """Done as the job's user, so that only root's jobs come above stepd."""
+    if nice is None:
+        return
+    try:
+        os.setpriority(os.PRIO_PROCESS, 0, nice)
+    except OSError as error:
+        say("setpriority(PRIO_PROCESS, %d): %s" % (nice, error.strerror))
 
 
 def _limit(limits: Limits) -> None:

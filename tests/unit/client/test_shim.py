@@ -141,6 +141,14 @@ def test_sends_what_was_typed_byte_for_byte(shims: Path, tmp_path: Path, peer: C
     assert b"columns" not in facts
 
 
+def test_tells_its_niceness(shims: Path, tmp_path: Path, peer: Callable[..., Peer]) -> None:
+    answering = peer(ended(0))
+    own = os.nice(0)
+    environment = {b"SLURMK_SOCKET": os.fsencode(tmp_path / "s")}
+    subprocess.run(["nice", "-n", "4", shims / "bin" / "sbatch"], env=environment, stdin=subprocess.DEVNULL, timeout=30)
+    assert b"nice=%d" % min(own + 4, 19) in wire.unpack_strings(answering.frames[wire.FACTS])
+
+
 def test_huge_environment_and_arguments(shims: Path, tmp_path: Path, peer: Callable[..., Peer]) -> None:
     answering = peer(ended(0))
     environment = {b"NAME_%d" % number: b"x" * 100 for number in range(10_000)}

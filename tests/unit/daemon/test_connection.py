@@ -31,6 +31,9 @@ async def answer(call: Call, output: Output) -> int:
         case "who":
             output.write(f"{call.caller.user_id} {call.group_id} {call.process_id} {call.umask:o} {call.columns} {call.host}")
             return 0
+        case "nice":
+            output.write(str(call.nice))
+            return 0
         case "environment":
             output.write(f"{len(call.environment)} {call.environment['N1']}")
             return 0
@@ -116,14 +119,17 @@ def with_server(test: Callable[[Server], Awaitable[None]], path: Path, most: int
     asyncio.run(run())
 
 
-def request(command: str, arguments: list[str], environment: bytes = b"A=1\0") -> bytes:
+FACTS = b"umask=27\0pid=1\0sid=2\0host=here\0columns=80\0tty=12\0"
+
+
+def request(command: str, arguments: list[str], environment: bytes = b"A=1\0", facts: bytes = FACTS) -> bytes:
     return b"".join(
         (
             wire.encode(wire.HELLO, b"1 " + command.encode()),
             wire.encode(wire.ARGUMENTS, wire.pack_strings([os.fsencode(argument) for argument in arguments])),
             wire.encode(wire.DIRECTORY, b"/"),
             wire.encode(wire.ENVIRONMENT, environment),
-            wire.encode(wire.FACTS, b"umask=27\0pid=1\0sid=2\0host=here\0columns=80\0tty=12\0"),
+            wire.encode(wire.FACTS, facts),
             wire.encode(wire.GO),
         )
     )
@@ -136,6 +142,16 @@ def reply(output: bytes, code: int) -> bytes:
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "s"
+
+
+@pytest.mark.parametrize(("told", "expected"), [("5", b"5"), ("-3", b"-3"), ("99999", b"19"), ("-999", b"-20"), ("x", b"0")])
+def test_niceness_is_taken_within_bounds(path: Path, told: str, expected: bytes) -> None:
+    async def test(server: Server) -> None:
+        await server.serves()
+        asked = request("nice", [], facts=f"umask=27\0pid=1\0nice={told}\0tty=\0".encode())
+        assert await server.ask(asked) == reply(expected, 0)
+
+    with_server(test, path)
 
 
 def test_call_and_answer(path: Path) -> None:
