@@ -39,12 +39,8 @@ class Key:
     why_not: str = ""
 
 
-_NO_CLOCK = (
-    "no launch is given up by the clock: who launches tells that it failed, and a Prolog has its own limit (PrologTimeout)"
-)
-_JOBS_ALONE = (
-    "programs are run for jobs alone: PrologSlurmctld of a job in a reservation is told its name (SLURM_JOB_RESERVATION)"
-)
+_NO_CLOCK = "no launch is given up by the clock: who launches tells that it failed; a Prolog has a limit of its own"
+_JOBS_ALONE = "programs are run for jobs alone; PrologSlurmctld is told the job's reservation (SLURM_JOB_RESERVATION)"
 
 KEYS: tuple[Key, ...] = (
     Key("AccountingStorageBackupHost"),

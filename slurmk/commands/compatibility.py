@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 
 from grammar.arguments import Argument, Option, Status
+from grammar.configuration_keys import KEYS
 from grammar.options import COMMANDS, SUBMISSION, SubmissionOption
 from grammar.scheduler_parameters import PREEMPT_PARAMETERS, SCHEDULER_PARAMETERS, Parameter
 from slurmk.commands import sacct_fields, sinfo_rows, squeue_fields
@@ -50,6 +51,16 @@ _PARAMETERS = """
 | --- | --- | --- |
 """
 
+_KEYS = """
+## slurm.conf
+
+Keys that are read, checked and shown, but change nothing though one might expect it. `slurmk config check` names all keys
+of a site's own that change nothing.
+
+| key | why it changes nothing |
+| --- | --- |
+"""
+
 _ARGUMENTS = {Argument.NONE: "", Argument.REQUIRED: "value", Argument.OPTIONAL: "optional"}
 
 
@@ -73,6 +84,10 @@ class Fields:
     title: str
     names: Sequence[str]
     without_data: Callable[[str], str]
+
+
+EXPLAINED_KEYS = tuple(key for key in KEYS if key.why_not)
+"""Keys of slurm.conf that have no effect, and why."""
 
 
 def tables() -> dict[str, tuple[Option, ...]]:
@@ -106,6 +121,8 @@ def entries() -> Iterator[Entry]:
         for row in SUBMISSION:
             if command in row.commands:
                 yield from _entries(command, row)
+    for explained in EXPLAINED_KEYS:
+        yield Entry("slurm.conf", "parameter", explained.name, Status.ACCEPTED.value, explained.why_not)
     for key, words in (("SchedulerParameters", SCHEDULER_PARAMETERS), ("PreemptParameters", PREEMPT_PARAMETERS)):
         for word in words:
             status = Status.HONOURED if word.acts else Status.ACCEPTED
@@ -133,6 +150,7 @@ def page() -> str:
     counted = [(command, [row for row in rows if command in row.commands]) for command in COMMANDS] + list(own.items())
     text = _HEAD + "".join(_count(command, options) for command, options in counted)
     text += _SUBMISSION + "".join(map(_row, rows))
+    text += _KEYS + "".join(_cells(f"`{key.name}`", key.why_not) for key in EXPLAINED_KEYS)
     text += _PARAMETERS.format(name="SchedulerParameters") + "".join(map(_parameter_row, SCHEDULER_PARAMETERS))
     text += _PARAMETERS.format(name="PreemptParameters") + "".join(map(_parameter_row, PREEMPT_PARAMETERS))
     for command, options in own.items():
