@@ -21,7 +21,7 @@ from slurmk.commands import scontrol_verbs as verbs
 from slurmk.commands.call import VERSION_TEXT, Call, Controller, Output, Unreadable
 from slurmk.commands.command_help import help_text
 from slurmk.commands.documents.envelope import Wanted
-from slurmk.commands.documents.printing import form
+from slurmk.commands.documents.printing import UnknownForm, form
 from slurmk.commands.job_text import date_text, node_list
 from slurmk.commands.scontrol_documents import ping as ping_document
 from slurmk.commands.scontrol_documents import show as show_document
@@ -90,6 +90,7 @@ class Session:
     ended: bool = field(default=False)
     user_id: int | None = None  # who jobs are updated as (--uid)
     form: Wanted | None = None  # --json, --yaml
+    unknown_form: UnknownForm | None = None  # they name what there is not: an error of what would have a document
 
     def say(self, text: str) -> int:
         """A message on standard error, unless quiet; gives exit code 1."""
@@ -135,7 +136,10 @@ async def run(call: Call, controller: Controller, output: Output) -> int:
         attribute = _SWITCHES.get(name)
         if attribute is not None:
             setattr(session, *attribute)
-    session.form = form(call, given, output)
+    try:
+        session.form = form(call, given, output)
+    except UnknownForm as error:
+        session.unknown_form = error
     return await (execute(session, operands) if operands else _interactive(session))
 
 
@@ -546,8 +550,7 @@ def _have_written(
 
 
 async def _ping(session: Session, arguments: Sequence[str]) -> int:
-    if session.form is not None:
-        await ping_document(session, session.form)
+    if await ping_document(session):
         return 0
     session.output.write(f"Slurmctld(primary) at {os.uname().nodename} is UP\n")
     return 0

@@ -12,7 +12,7 @@ from slurmk.commands.documents.envelope import Wanted
 from slurmk.commands.documents.nodes import NODE, NodeOf
 from slurmk.commands.documents.others import LICENSE, PING, LicenseView, PingView
 from slurmk.commands.documents.partitions import PARTITION, PartitionView
-from slurmk.commands.documents.printing import list_order, print_jobs, print_object, print_rows, print_steps
+from slurmk.commands.documents.printing import UnknownForm, list_order, print_jobs, print_object, print_rows, print_steps
 from slurmk.commands.documents.reservations import RESERVATION
 from slurmk.commands.documents.steps import StepView
 from slurmk.commands.documents.values import number
@@ -39,23 +39,35 @@ class Session(Protocol):
     def show_all(self) -> bool: ...
     @property
     def form(self) -> Wanted | None: ...
+    @property
+    def unknown_form(self) -> UnknownForm | None: ...
 
 
 async def show(session: Session, entity: str, name: str | None) -> int | None:
     """Write the document of what ``scontrol show ENTITY [NAME]`` shows; gives the exit code. None if Slurm has no document
-    of it: then it shows text."""
-    if session.form is None:
+    of it: then it shows text. Raises Failure where the form that was asked for is unknown."""
+    if session.form is None and session.unknown_form is None:
         return None
     answer = next((answer for word, least, answer in ENTITIES if len(entity) >= least and word.startswith(entity)), None)
     if answer is None:
         return None
+    if session.unknown_form is not None:
+        code = 0 if answer is _steps and name is None else UNKNOWN_FORM.get(answer, session.unknown_form.code)
+        raise Failure(session.unknown_form.text, code)
+    assert session.form is not None
     return await answer(session, session.form, name) or 0
 
 
-async def ping(session: Session, asked: Wanted) -> None:
-    """Who answers is up."""
+async def ping(session: Session) -> bool:
+    """Who answers is up. Whether a document was asked for; raises Failure where its form is unknown."""
+    if session.unknown_form is not None:
+        raise Failure(session.unknown_form.text, UNKNOWN_FORM_OF_PING)
+    asked = session.form
+    if asked is None:
+        return False
     view = PingView(controller_host(session.controller.machine.site), 0)
     await _rows(session, asked, "pings", [PING.document(view, asked.version)], updated=False)
+    return True
 
 
 async def _rows(
@@ -162,3 +174,8 @@ ENTITIES: tuple[tuple[str, int, Answer], ...] = (
     ("steps", 2, _steps),
 )
 """What Slurm has documents of: the entity, how much of its name is enough, and what writes them."""
+
+UNKNOWN_FORM: dict[Answer, int] = {_configuration: 253, _partitions: 255}
+"""The exit codes after ``--json`` with a data parser that there is not, as they differ by what is shown."""
+
+UNKNOWN_FORM_OF_PING = 253

@@ -48,6 +48,10 @@ DEPTH = "Depth Mean"
 CALLS = 1000
 
 
+UNKNOWN_FORM = 253
+"""The exit code after ``--json`` with a data parser that there is not."""
+
+
 async def run(call: Call, controller: Controller, output: Output) -> int:
     """Print the counts, or set them back; gives the exit code."""
     given, _ = read_options(call, OPTIONS)
@@ -56,9 +60,9 @@ async def run(call: Call, controller: Controller, output: Output) -> int:
         return 0
     check_cluster(call, given, controller.machine.site)
     names = {one.name for one in given}
-    asked = documents.form(call, given, output)
     if "reset" in names:
         return _reset(call, controller, output)
+    asked = documents.form(call, given, output, UNKNOWN_FORM)
     if asked is not None:
         view = StatisticsView(
             controller.statistics, controller.now(), job_states(controller.machine), _latency(), _order(names)

@@ -22,9 +22,13 @@ PIECE = 100
 """Rows that are written before others are served."""
 
 
+class UnknownForm(Failure):
+    """``--json`` or ``--yaml`` names a data parser that there is not."""
+
+
 def form(call: Call, given: Sequence[Given], output: Output, code: int = 1) -> Wanted | None:
-    """The form that the last of ``--json`` and ``--yaml`` asks for, None without one. Raises Failure with Slurm's words,
-    and after ``--json=list``, which is answered here."""
+    """The form that the last of ``--json`` and ``--yaml`` asks for, None without one. Raises UnknownForm with Slurm's
+    words, and Failure after ``--json=list``, which is answered here."""
     asked = [option for option in given if option.name in ("json", "yaml")]
     if not asked:
         return None
@@ -34,7 +38,7 @@ def form(call: Call, given: Sequence[Given], output: Output, code: int = 1) -> W
     try:
         found = wanted(asked[-1].value, yaml=asked[-1].name == "yaml")
     except Unsupported as error:
-        raise Failure("".join(f"{call.command}: {line}\n" for line in error.lines), code) from None
+        raise UnknownForm("".join(f"{call.command}: {line}\n" for line in error.lines), code) from None
     for notice in found.notices:
         output.error(f"{call.command}: {notice}\n")
     compact = [_serializer(call, variable) for variable in ("SLURM_JSON", "SLURM_YAML")]

@@ -130,6 +130,40 @@ def test_reservations_have_the_members_of_the_reference(version: int) -> None:
     assert (document["flags"], document["node_list"], document["tres"]) == (["MAINT", "SPEC_NODES"], "n[7-8]", "cpu=32")
 
 
+UNKNOWN = """scontrol: error: load_plugins: unable to find plugin: data_parser/v9
+scontrol: error: data_parser_g_new: failure loading plugins: Plugin has invalid format or unable to be loaded
+scontrol: error: application/json output not supported by data_parser/v0.0.45
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ("ping", 253),
+        ("show config", 253),
+        ("show partitions", 255),
+        ("show partition nope", 255),
+        ("show steps", 0),
+        ("show step 99999999", 1),
+        ("show jobs", 1),
+        ("show nodes", 1),
+        ("show licenses", 1),
+        ("show reservations", 1),
+    ],
+)
+def test_a_data_parser_that_there_is_not(words: str, code: int, controller: FakeController) -> None:
+    """As the reference answers."""
+    said = run_command(controller, "scontrol", "--json=v9", *words.split())
+    assert (said.out, said.err, said.code) == ("", UNKNOWN, code)
+
+
+@pytest.mark.parametrize("words", ["version", "show hostnames a1", "show topology"])
+def test_what_has_no_document_does_not_mind_the_form(words: str, controller: FakeController) -> None:
+    plain = run_command(controller, "scontrol", *words.split())
+    said = run_command(controller, "scontrol", "--json=v9", *words.split())
+    assert (said.out, said.err, said.code) == (plain.out, plain.err, 0)
+
+
 def test_the_configuration_has_the_members_of_the_reference(controller: FakeController) -> None:
     document = plainly(configuration_document(controller.machine, 5))
     assert isinstance(document, dict)

@@ -280,4 +280,5 @@ def test_statistics_as_yaml_and_of_an_unknown_version() -> None:
     controller = FakeController()
     assert "!!str jobs_pending: !!int 0\n" in run_command(controller, "sdiag", "--yaml").out
     said = run_command(controller, "sdiag", "--json=foo")
-    assert (said.code, said.err.splitlines()[0]) == (1, "sdiag: error: load_plugins: unable to find plugin: data_parser/foo")
+    assert (said.code, said.err.splitlines()[0]) == (253, "sdiag: error: load_plugins: unable to find plugin: data_parser/foo")
+    assert run_command(controller, "sdiag", "-r", "--json=foo").code == 0
