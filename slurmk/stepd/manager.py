@@ -326,7 +326,8 @@ class StepManager:
                 status = int(message["status"]) & 0xFFFF
         finally:
             self._holder = None
-            report = self.node.allocation_returned(status)
+            taken_away = self.node.terminating  # before its command came to anything
+            report = self.node.allocation_returned(0 if taken_away else status)
         await self.node.reports.acknowledged(report, RETURN_SECONDS)
         writer.write(messages.pack({"kind": "returned"}))
         await _hear_out(reader, writer)

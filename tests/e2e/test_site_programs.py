@@ -86,6 +86,9 @@ def test_a_failed_prolog_drains_the_node_and_holds_the_job(prepared: tuple[Clust
     done = cluster.run("salloc -w n8 srun hostname")
     assert "salloc: Prolog failure on node n8\n" in done.stderr
     assert "srun: Prolog failure" not in done.stderr
+    job = re.findall(r"allocation (\d+)", done.stderr)[0]
+    assert cluster.wait_end(job) == "CANCELLED"
+    assert cluster.field(job, "ExitCode") == "0:0"
 
 
 def test_a_failed_epilog_drains_the_node(prepared: tuple[Cluster, Path]) -> None:
