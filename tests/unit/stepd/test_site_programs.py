@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -90,8 +91,9 @@ def test_a_pattern_is_taken_from_its_last_name_to_its_first(tmp_path: Path) -> N
 
 def test_one_that_is_missing_keeps_the_others_from_running(tmp_path: Path) -> None:
     first = script(tmp_path / "first", f"touch {tmp_path}/ran")
-    with pytest.raises(Failed, match=r"prolog: Unable to create list of paths \[/nope\]"):
-        ran("prolog", first, "/nope")
+    missing = f"{tmp_path}/missing"
+    with pytest.raises(Failed, match=rf"prolog: Unable to create list of paths \[{re.escape(missing)}\]"):
+        ran("prolog", first, missing)
     assert not (tmp_path / "ran").exists()
 
 
