@@ -27,3 +27,9 @@ def parse_sluid(text: str) -> int:
             return 0
         number = number * len(DIGITS) + _VALUES[digit]
     return number
+
+
+def typed_sluid(text: str) -> str:
+    """The SLUID that was typed, in which the case of letters does not count but for the first; empty for other text."""
+    canonical = text[:1] + text[1:].upper()
+    return canonical if parse_sluid(canonical) else ""

@@ -20,7 +20,7 @@ from grammar.arguments import Given
 from grammar.arrays import parse_array
 from grammar.errors import GrammarError
 from grammar.hostlist import expand
-from grammar.sluid import parse_sluid
+from grammar.sluid import typed_sluid
 from grammar.times import format_time, parse_duration, parse_time
 from slurmk.commands.call import Call, Controller, Failure, Output, Unreadable
 from slurmk.commands.command_options import meanings
@@ -245,9 +245,9 @@ def _selection(word: str) -> RecordSelection:
         return int(text)
 
     sluid, _, of_sluid = word.partition(".")
-    if parse_sluid(sluid[:1] + sluid[1:].upper()):
+    if typed_sluid(sluid):
         step_id = None if not of_sluid else _STEP_IDS[of_sluid] if of_sluid in _STEP_IDS else number(of_sluid, "StepID")
-        return RecordSelection(0, step_id=step_id, sluid=sluid[:1] + sluid[1:].upper())
+        return RecordSelection(0, step_id=step_id, sluid=typed_sluid(sluid))
     if not word[0].isascii() or not word[0].isdigit():
         raise bad()
     match = _NAME.match(word)

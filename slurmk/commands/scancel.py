@@ -21,9 +21,9 @@ from slurmk.commands.job_text import raw_array_id
 from slurmk.core.effects import Accepted, Refused
 from slurmk.core.errors import Errno, SlurmError
 from slurmk.core.events import JobSelection, Kill, KillFlag, UpdateJob
-from slurmk.core.selection import name_of, parse
+from slurmk.core.selection import NO_JOB, name_of, parse
 from slurmk.model.job import Job
-from slurmk.model.states import FLAG_CODES, STATE_CODES, JobFlag, JobState
+from slurmk.model.states import FLAG_CODES, NO_VALUE, STATE_CODES, JobFlag, JobState
 
 _VALUE = Argument.REQUIRED
 
@@ -209,7 +209,7 @@ def read_request(
     request = Request(
         options=options,
         ids=ids,
-        selections=tuple(_selection(word) for word in ids),
+        selections=tuple(_selection(controller, word) for word in ids),
         user_id=call.caller.user_id if "me" in options else _user_id(options.get("user")),
         states=_states(options.get("state")),
         nodes=_nodes(options.get("nodelist")),
@@ -240,7 +240,12 @@ def _split(operand: str) -> list[str]:
     return [word for word in re.split(r",(?![^\[]*\])", operand) if word] or [operand]
 
 
-def _selection(word: str) -> JobSelection:
+def _selection(controller: Controller, word: str) -> JobSelection:
+    if word.startswith("s"):
+        try:
+            return parse(word, controller.machine.jobs.values())
+        except SlurmError:
+            raise Failure(f"scancel: error: Invalid SLUID {word}") from None
     if not _JOB.match(word) or int(re.split(r"[_+.]", word)[0]) >= 1 << 32:
         raise Failure(f"scancel: error: Invalid job id {word}")
     try:
@@ -310,8 +315,11 @@ async def _cancel_plain(call: Call, controller: Controller, output: Output, requ
     if request.verbose:
         for word in request.ids:
             output.error(f"scancel: Terminating job {word}\n")
-    await _note(call, controller, output, request, request.selections)
-    answers = await controller.apply(Kill(controller.now(), call.caller, request.selections, None, request.flags))
+    known = tuple(selection for selection in request.selections if selection.job_id != NO_JOB)
+    if not known:
+        return 0
+    await _note(call, controller, output, request, known)
+    answers = await controller.apply(Kill(controller.now(), call.caller, known, None, request.flags))
     names = {name_of(selection): word for selection, word in zip(request.selections, request.ids, strict=True)}
     code = 0
     for refused in _refusals(answers):
@@ -358,7 +366,9 @@ async def _cancel_matching(call: Call, controller: Controller, output: Output, r
         if not any(_covers(selection, job) for job in active):
             code = 1
             if not request.quiet:
-                kind = "job step id" if selection.step_id is not None else "job id"
+                kind = "job step id" if selection.step_id is not None or selection.job_id == NO_JOB else "job id"
+                if selection.job_id == NO_JOB and selection.step_id is None:
+                    word += f".{NO_VALUE}"  # what an unknown SLUID is called here
                 output.error(f"scancel: error: Kill job error on {kind} {word}: Invalid job id specified\n")
     if request.ids and code and not any(_covers(selection, job) for selection in request.selections for job in active):
         return code

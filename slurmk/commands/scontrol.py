@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from accounting.store import StoreError
 from grammar.arguments import Argument, Option, Status, parse_arguments
 from grammar.errors import GrammarError
+from grammar.sluid import typed_sluid
 from slurmk.commands import scontrol_node, scontrol_partition, scontrol_reservation, scontrol_update
 from slurmk.commands import scontrol_verbs as verbs
 from slurmk.commands.call import VERSION_TEXT, Call, Controller, Output, Unreadable
@@ -31,7 +32,7 @@ from slurmk.commands.written_configuration import written_configuration
 from slurmk.core.effects import Accepted, Refused
 from slurmk.core.errors import MESSAGES, Errno, SlurmError
 from slurmk.core.events import Event, Hold, JobSelection, Requeue, Suspend
-from slurmk.core.selection import name_of, parse
+from slurmk.core.selection import name_of, parse, why_none
 from slurmk.model.job import Job
 from slurmk.model.states import JobFlag, JobState
 
@@ -309,7 +310,7 @@ async def _act(
     refusals: list[tuple[str, Refused]] = []
     for name in names:
         try:
-            good[name] = _selection(name)
+            good[name] = _selection(session, name)
         except SlurmError as error:
             refusals.append((name, Refused(error, name)))
     if good:
@@ -323,9 +324,9 @@ async def _act(
     return sorted(refusals, key=lambda refusal: order.get(refusal[0], 0))
 
 
-def _selection(name: str) -> JobSelection:
+def _selection(session: Session, name: str) -> JobSelection:
     """Jobs as typed; a step is none. Raises SlurmError."""
-    selection = parse(name)
+    selection = parse(name, session.controller.machine.jobs.values())
     if selection.step_id is not None:
         raise SlurmError(Errno.INVALID_JOB_ID)
     return selection
@@ -389,7 +390,8 @@ def _requeueing(hold: bool) -> Command:
 
 def _has_ended(session: Session, name: str) -> bool:
     try:
-        return all(job.state.finished for job in session.controller.machine.select(parse(name)))
+        machine = session.controller.machine
+        return all(job.state.finished for job in machine.select(parse(name, machine.jobs.values())))
     except SlurmError:
         return False
 
@@ -399,7 +401,8 @@ def _suspending(resume: bool) -> Command:
         caller, now = session.call.caller, session.controller.now()
         refusals = await _act(session, _names(arguments), lambda selections: Suspend(now, caller, selections, resume=resume))
         for name, refused in refusals:
-            unknown = refused.error.errno is Errno.INVALID_JOB_ID and name.replace("_", "").isdigit()
+            named = name.replace("_", "").isdigit() or typed_sluid(name)
+            unknown = refused.error.errno is Errno.INVALID_JOB_ID and named
             if unknown and not _of_known_job(session, name):  # what Slurm says of an unknown number here
                 session.say(f"Unexpected message received for job {name}\n")
             else:
@@ -410,7 +413,8 @@ def _suspending(resume: bool) -> Command:
 
 
 def _of_known_job(session: Session, name: str) -> bool:
-    machine, number = session.controller.machine, parse(name).job_id
+    machine = session.controller.machine
+    number = parse(name, machine.jobs.values()).job_id
     return number in machine.jobs or bool(machine.jobs_of_array(number))
 
 
@@ -466,9 +470,9 @@ async def _write_script(session: Session, name: str, path: str | None) -> int:
     """The script of the caller's own job, or of any for operators; the exit code is 0 unless the id makes no sense."""
     machine = session.controller.machine
     try:
-        selection = parse(name)
+        selection = parse(name, machine.jobs.values())
     except SlurmError:
-        return session.say(f"scontrol: fatal: Bad job/step specified: {name}: JobID can not be zero\n")
+        return session.say(f"scontrol: fatal: Bad job/step specified: {name}: {why_none(name)}\n")
     try:
         job = machine.select(selection)[0]
         if not machine.may_change(session.call.caller, job):

@@ -22,7 +22,7 @@ from slurmk.commands.job_text import (
     step_id_text,
 )
 from slurmk.core.errors import SlurmError
-from slurmk.core.selection import parse
+from slurmk.core.selection import parse, why_none
 from slurmk.core.submission import tracks_keys
 from slurmk.model.job import BATCH_STEP, EXTERN_STEP, GresShare, Job, JobRequest, NodeShare, Step
 from slurmk.model.requested import gres_nodes
@@ -329,7 +329,7 @@ async def show_job(
         await _print(output, [(text, job) for job in jobs], details, one_line)
         return 0
     try:
-        selection = parse(name) if "," not in name and "." not in name else None
+        selection = parse(name, controller.machine.jobs.values()) if "," not in name and "." not in name else None
         if selection is None:
             raise ValueError
     except (SlurmError, ValueError):
@@ -382,14 +382,16 @@ def named_jobs(name: str | None, jobs: Iterable[Job]) -> list[Job]:
     """Those of ``jobs`` that a job's name means; all without one. Raises SlurmError for what is no name."""
     if name is None:
         return list(jobs)
-    selection = parse(name)
-    known = (job for job in jobs if _is_named(job, selection.job_id))
-    return _chosen(list(known), selection.array_tasks, selection.het_offset)
+    jobs = list(jobs)
+    selection = parse(name, jobs)
+    known = [job for job in jobs if _is_named(job, selection.job_id)]
+    return _chosen(known, selection.array_tasks, selection.het_offset)
 
 
 def named_steps(name: str | None, jobs: Iterable[Job]) -> list[tuple[Step, Job]]:
     """The running steps that a step's name means, in the order in which they are listed. Raises SlurmError."""
-    selection = parse(name) if name is not None else None
+    jobs = list(jobs)
+    selection = parse(name, jobs) if name is not None else None
     return [
         (step, job)
         for job in sorted(named_jobs(name, jobs), key=_list_order)
@@ -452,9 +454,9 @@ async def show_step(
         return 0
     prefix = f"scontrol: error: scontrol_print_step: slurm_get_job_steps({name}) failed: "
     try:
-        selection = parse(name)
+        selection = parse(name, controller.machine.jobs.values())
     except SlurmError:
-        output.error(f"{prefix}JobID can not be zero\n")
+        output.error(f"{prefix}{why_none(name)}\n")
         return 1
     if not any(_is_named(job, selection.job_id) for job in controller.machine.jobs.values()):
         output.error(f"{prefix}Invalid job id specified\n")

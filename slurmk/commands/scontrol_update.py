@@ -503,7 +503,7 @@ async def _update_one(session: Session, name: str, changes: Changes) -> int:
     """One job as typed. Relative limits and ends are resolved against what the job has now."""
     controller, output = session.controller, session.output
     try:
-        selection = parse(name)
+        selection = parse(name, controller.machine.jobs.values())
         if selection.het_offset is not None or selection.step_id is not None:
             raise SlurmError(Errno.INVALID_JOB_ID)
         job = _first(controller, selection)

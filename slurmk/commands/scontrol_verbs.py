@@ -23,7 +23,7 @@ from slurmk.commands.processes import tasks_of
 from slurmk.core.effects import Refused
 from slurmk.core.errors import Errno, SlurmError
 from slurmk.core.events import JobSelection, SetDebug, UpdateJob
-from slurmk.core.selection import parse
+from slurmk.core.selection import NO_JOB, parse
 from slurmk.model.job import BATCH_STEP, Job
 
 
@@ -68,7 +68,7 @@ async def list_pids(session: Session, arguments: Sequence[str]) -> int:
     job_id, step_id = None, None
     if arguments:
         try:
-            chosen = parse(arguments[0])
+            chosen = parse(arguments[0], session.controller.machine.jobs.values())
         except SlurmError:
             return session.say(f'"{arguments[0]}" does not look like a jobid\n')
         job_id, step_id = chosen.job_id, chosen.step_id
@@ -80,7 +80,8 @@ async def list_pids(session: Session, arguments: Sequence[str]) -> int:
         return session.say("No job steps exist on this node.\n")
     if job_id is not None and not rows:
         node = nodes[0] if nodes else "(null)"
-        what = f"JobId={job_id}" if step_id is None else f"StepId={job_id}.{_step_name(step_id)}"
+        shown = arguments[0] if job_id == NO_JOB else job_id
+        what = f"JobId={shown}" if step_id is None else f"StepId={job_id}.{_step_name(step_id)}"
         return session.say(f"{what} does not exist on node {node}.\n")
     session.output.write(_pid_line("PID", "JOBID", "STEPID", "LOCALID", "GLOBALID").rstrip() + "\n")
     for job, task in sorted(rows, key=lambda row: (row[0].job_id, _step_order(row[1].step_id), row[1].rank)):

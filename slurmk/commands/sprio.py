@@ -202,7 +202,7 @@ async def run(call: Call, controller: Controller, output: Output) -> int:
     if "helpformat" in values:
         output.write(_letters())
         return 0
-    job_ids = _job_ids(values["jobs"]) if "jobs" in values else None
+    job_ids = _job_ids(controller, values["jobs"]) if "jobs" in values else None
     if operands:
         output.write(f"Usage: sprio {USAGE_TEXT}\n")
         raise Failure(f"sprio: error: Unrecognized option: {operands[0]}\n")
@@ -246,11 +246,11 @@ def _letters() -> str:
     return "".join(_line(cells[start : start + 8]) for start in range(0, len(cells), 8))
 
 
-def _job_ids(text: str) -> frozenset[int]:
+def _job_ids(controller: Controller, text: str) -> frozenset[int]:
     found = set()
     for name in filter(None, text.split(",")):
         try:
-            found.add(parse(name).job_id)
+            found.add(parse(name, controller.machine.jobs.values()).job_id)
         except SlurmError:
             raise Failure(f"sprio: error: Invalid job id: {name}\n") from None
     return frozenset(found)

@@ -18,6 +18,7 @@ from grammar.arrays import LARGEST_ARRAY, parse_array
 from grammar.errors import GrammarError
 from grammar.formats import Column, Field, Layout, all_columns, compile_format, parse_long_format, parse_short_format
 from grammar.hostlist import expand
+from grammar.sluid import typed_sluid
 from grammar.times import INFINITE, parse_duration_seconds
 from slurmk.commands import squeue_fields as fields
 from slurmk.commands.call import Call, Controller, Failure, Output
@@ -29,6 +30,7 @@ from slurmk.commands.documents.values import job_state
 from slurmk.commands.frame import early_answer, interval, read_options
 from slurmk.commands.job_text import JobText, raw_array_id, running_steps, today
 from slurmk.commands.squeue_options import OPTIONS, USAGE_TEXT
+from slurmk.core.selection import number_of
 from slurmk.model.job import BATCH_STEP, EXTERN_STEP, INTERACTIVE_STEP, Job
 from slurmk.model.states import FLAG_CODES, STATE_CODES, JobFlag, JobState
 
@@ -235,10 +237,12 @@ def _pass_over(request: Request, value: str, call: Call, controller: Controller)
 
 def _read_jobs(request: Request, value: str, call: Call, controller: Controller) -> None:
     if value != "\0":
-        request.jobs = tuple(_job_name(word) for word in dict.fromkeys(value.split(",")) if word)
+        request.jobs = tuple(_job_name(controller, word) for word in dict.fromkeys(value.split(",")) if word)
 
 
-def _job_name(text: str) -> JobName:
+def _job_name(controller: Controller, text: str) -> JobName:
+    if sluid := typed_sluid(text.partition(".")[0]):
+        return JobName(number_of(sluid, controller.machine.jobs.values()))
     match = _JOB.match(text)
     if match is None or not 0 < int(match[1]) < 1 << 32:
         raise Failure(f"squeue: error: Invalid job id: {text}\n")

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from grammar.arguments import Argument, Option, Status
 from grammar.hostlist import compress
 from grammar.sizes import format_size
+from grammar.sluid import typed_sluid
 from grammar.times import format_elapsed
 from grammar.tres import format_tres
 from slurmk.commands.call import Call, Controller, Failure, Output
@@ -18,7 +19,7 @@ from slurmk.commands.frame import USAGE, VERSION, early_answer, read_options
 from slurmk.commands.job_text import STEP_NAMES, step_id_text
 from slurmk.commands.processes import Task, measured, tasks_of
 from slurmk.core.errors import Errno, SlurmError
-from slurmk.core.selection import parse
+from slurmk.core.selection import NO_JOB, parse, why_none
 from slurmk.model.job import BATCH_STEP, Job, Step
 
 _VALUE = Argument.REQUIRED
@@ -256,7 +257,7 @@ async def run(call: Call, controller: Controller, output: Output) -> int:
     columns = columns_of(values.get("format") or (PROCESSES if "pidformat" in values else DEFAULT))
     if not any(named):
         raise Failure("sstat: error: You didn't give me any jobs to stat.\n")
-    selections = [_selection(name) for name in named if name]
+    selections = [_selection(controller, name) for name in named if name]
     write = Writer(output, columns, "|" if {"parsable", "parsable2"} & values.keys() else "", ends="parsable" in values)
     if "noheader" not in values:
         write.heading()
@@ -268,12 +269,15 @@ async def run(call: Call, controller: Controller, output: Output) -> int:
     return 0
 
 
-def _selection(name: str) -> tuple[int, int | None]:
+def _selection(controller: Controller, name: str) -> tuple[int, int | None]:
     """(job, step) of ``12``, ``12.0``, ``12.batch``. Raises Failure."""
     try:
-        chosen = parse(name)
+        chosen = parse(name, controller.machine.jobs.values())
     except SlurmError:
-        raise Failure(f"sstat: fatal: Bad job/step specified: {name}\n") from None
+        why = f": {why_none(name)}" if name.startswith("s") else ""
+        raise Failure(f"sstat: fatal: Bad job/step specified: {name}{why}\n") from None
+    if chosen.job_id == NO_JOB:
+        raise Failure(f"sstat: error: couldn't get steps for SLUID={typed_sluid(name.partition('.')[0])}\n", 0)
     return chosen.job_id, chosen.step_id
 
 

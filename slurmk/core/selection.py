@@ -1,4 +1,4 @@
-"""Which jobs a user's ``12``, ``12_[1-4]`` or ``12+1`` means."""
+"""Which jobs a user's ``12``, ``12_[1-4]``, ``12+1`` or SLUID means."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from grammar.sluid import typed_sluid
 from slurmk.core import arrays
 from slurmk.core.errors import Errno, SlurmError
 from slurmk.core.events import JobSelection
@@ -26,8 +27,11 @@ _JOB = re.compile(r"(\d+)(?:_(\*|\[[\d,:%-]+\]|\d+))?(?:\+(\d+))?(?:\.(\d+|batch
 _STEPS = {"batch": 0xFFFFFFFB, "extern": 0xFFFFFFFC, "interactive": 0xFFFFFFFA}
 
 
-def parse(text: str) -> JobSelection:
-    """A job as typed. Raises SlurmError(INVALID_JOB_ID)."""
+def parse(text: str, jobs: Iterable[Job] = ()) -> JobSelection:
+    """A job as typed; its SLUID is looked up among ``jobs``. Raises SlurmError(INVALID_JOB_ID)."""
+    word, point, step_name = text.strip().partition(".")
+    if sluid := typed_sluid(word):
+        text = f"{number_of(sluid, jobs)}{point}{step_name}"
     match = _JOB.match(text.strip())
     if match is None or len(match[1]) > 10:
         raise SlurmError(Errno.INVALID_JOB_ID)
@@ -36,6 +40,20 @@ def parse(text: str) -> JobSelection:
         tasks = tuple(_range(part) for part in match[2].strip("[]").split("%")[0].split(","))
     step = None if match[4] is None else _STEPS[match[4]] if match[4] in _STEPS else int(match[4])
     return JobSelection(int(match[1]), tasks, None if match[3] is None else int(match[3]), step)
+
+
+NO_JOB = 0xFFFFFFFF
+"""A number that no job has."""
+
+
+def number_of(sluid: str, jobs: Iterable[Job]) -> int:
+    """The number of the job with that SLUID; NO_JOB when there is none."""
+    return next((job.job_id for job in jobs if job.sluid == sluid), NO_JOB)
+
+
+def why_none(text: str) -> str:
+    """What is said of a text that ``parse`` refuses."""
+    return "SLUID is invalid" if text.startswith("s") else "JobID can not be zero"
 
 
 def _range(text: str) -> range:
