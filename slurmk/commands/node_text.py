@@ -67,7 +67,7 @@ class NodeView:
         if not self.node.gres:
             return None
         shares = self.gres_shares
-        return ",".join(_gres_used(capacity, shares) for capacity in self.node.gres)
+        return ",".join(_gres_used(capacity, shares, self.node) for capacity in self.node.gres)
 
     @property
     def reason_known(self) -> bool:
@@ -95,13 +95,15 @@ def foreign_text(node: Node) -> str:
     )
 
 
-def _gres_used(capacity: GresCapacity, shares: Iterable[GresShare]) -> str:
+def _gres_used(capacity: GresCapacity, shares: Iterable[GresShare], node: Node) -> str:
     mine = [share for share in shares if share.name == capacity.name and share.type in ("", capacity.type)]
     label = f"{capacity.name}:{capacity.type}" if capacity.type else capacity.name
     text = f"{label}:{sum(share.count for share in mine)}"
+    indices = sorted({index for share in mine for index in share.indices})
+    if capacity.name == "shard" and (shards := _shards_by_gpu(node, indices)):
+        return f"{text}({shards})"
     if not capacity.files:
         return text
-    indices = sorted({index for share in mine for index in share.indices})
     return f"{text}(IDX:{number_list(indices) or 'N/A'})"
 
 
@@ -109,6 +111,33 @@ def number_list(numbers: Iterable[int]) -> str:
     """``0-2,5``."""
     text = fold(str(number) for number in numbers)
     return text.strip("[]")
+
+
+def gres_held(gres: GresShare, node: Node | None) -> str:
+    """What a job holds of a GRES on a node: ``gpu:a100:2(IDX:0-1)``, ``tmp(CNT:1)``, and of shards how many of each GPU's,
+    ``shard:2(2/2,0/2)``."""
+    name = f"{gres.name}:{gres.type}" if gres.type else gres.name
+    if gres.name == "shard" and (shards := _shards_by_gpu(node, gres.indices)):
+        return f"{name}:{gres.count}({shards})"
+    if gres.name == "shard" or not gres.indices:
+        return f"{name}(CNT:{gres.count})"
+    return f"{name}:{gres.count}(IDX:{number_list(gres.indices)})"
+
+
+def _shards_by_gpu(node: Node | None, indices: Iterable[int]) -> str:
+    """``2/2,0/2``: how many of those shards are of each GPU, and how many it has; nothing where that is not known. Shards are
+    numbered from the first GPU on (bridge.description)."""
+    capacities = node.gres if node is not None else ()
+    gpus, shards = (sum(each.count for each in capacities if each.name == name) for name in ("gpu", "shard"))
+    each = shards // gpus if gpus else 0
+    if not each:
+        return ""
+    held = [0] * gpus
+    for index in indices:
+        if index // each >= gpus:
+            return ""
+        held[index // each] += 1
+    return ",".join(f"{count}/{each}" for count in held)
 
 
 def gres_text(gres: Iterable[GresCapacity]) -> str | None:

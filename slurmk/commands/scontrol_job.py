@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 
@@ -21,10 +21,12 @@ from slurmk.commands.job_text import (
     state_name,
     step_id_text,
 )
+from slurmk.commands.node_text import gres_held
 from slurmk.core.errors import SlurmError
 from slurmk.core.selection import parse, why_none
 from slurmk.core.submission import tracks_keys
 from slurmk.model.job import BATCH_STEP, EXTERN_STEP, GresShare, Job, JobRequest, NodeShare, Step
+from slurmk.model.node import Node
 from slurmk.model.requested import gres_nodes
 from slurmk.model.states import INFINITE, NO_VALUE, JobState
 
@@ -165,7 +167,7 @@ def _size(text: JobText, job: Job, details: bool) -> Iterator[str]:
     yield f"Socks/Node={_or_any(request.sockets_per_node)} NtasksPerN:B:S:C={per_node} CoreSpec={specialised}"
     if details and job.allocation:
         yield f"JOB_GRES={_gres_total(job.allocation.shares) or NULL}"
-        yield from _node_details(job.allocation.shares)
+        yield from _node_details(job.allocation.shares, text.machine.nodes)
     memory = f"MinMemory{text.memory_demand(job).per}={text.minimum_memory(job)}"
     yield f"MinCPUsNode={text.minimum_cpus(job)} {memory} MinTmpDiskNode={text.temporary_disk(job)}"
 
@@ -183,22 +185,19 @@ def _gres_name(gres: GresShare) -> str:
     return f"{gres.name}:{gres.type}" if gres.type else gres.name
 
 
-def _gres_on_node(share: NodeShare) -> str:
-    def amount(gres: GresShare) -> str:
-        return f":{gres.count}(IDX:{_ranges(gres.indices)})" if gres.indices and gres.name != "shard" else f"(CNT:{gres.count})"
-
-    return ",".join(f"{_gres_name(gres)}{amount(gres)}" for gres in share.gres)
+def _gres_on_node(share: NodeShare, nodes: Mapping[str, Node]) -> str:
+    return ",".join(gres_held(gres, nodes.get(share.node)) for gres in share.gres)
 
 
 def _ranges(numbers: Sequence[int]) -> str:
     return format_tasks([range(number, number + 1) for number in numbers])
 
 
-def _node_details(shares: Sequence[NodeShare]) -> Iterator[str]:
+def _node_details(shares: Sequence[NodeShare], nodes: Mapping[str, Node]) -> Iterator[str]:
     """Neighbouring nodes on which the job holds the same are one line."""
 
     def held(share: NodeShare) -> tuple[str, int, str]:
-        return _ranges(share.cpu_ids or tuple(range(share.cpus))), share.memory, _gres_on_node(share)
+        return _ranges(share.cpu_ids or tuple(range(share.cpus))), share.memory, _gres_on_node(share, nodes)
 
     for (cpu_ids, memory, gres), group in groupby(shares, key=held):
         yield f"  Nodes={node_list(tuple(share.node for share in group))} CPU_IDs={cpu_ids} Mem={memory} GRES={gres}"

@@ -11,10 +11,10 @@ from grammar.hostlist import compress
 from slurmk.commands.documents.shape import VERSIONS, Member, Shape, constant, nested
 from slurmk.commands.documents.values import INFINITY, UNSET, UNSET_FLOAT, Number, Retired, exit_code, job_state, limit, number
 from slurmk.commands.job_text import JobText, node_list
-from slurmk.commands.node_text import number_list
+from slurmk.commands.node_text import gres_held
 from slurmk.core.submission import DEFAULT_WCKEY
 from slurmk.model.configuration import billing
-from slurmk.model.job import GresShare, Job, NodeShare, Step
+from slurmk.model.job import Job, NodeShare, Step
 from slurmk.model.node import Node
 from slurmk.model.requested import cpu_count, task_count
 from slurmk.model.states import NO_VALUE, JobState
@@ -268,16 +268,10 @@ def _gres_detail(view: JobView) -> list[str]:
     allocation = view.job.allocation
     if allocation is None or view.job.state.finished:
         return []
-    return [",".join(map(_gres_text, share.gres)) for share in allocation.shares if share.gres]
-
-
-def _gres_text(gres: GresShare) -> str:
-    name = f"{gres.name}:{gres.type}" if gres.type else gres.name
-    return (
-        f"{name}:{gres.count}(IDX:{number_list(gres.indices)})"
-        if gres.indices and gres.name != "shard"
-        else f"{name}(CNT:{gres.count})"
-    )
+    nodes = view.text.machine.nodes
+    return [
+        ",".join(gres_held(gres, nodes.get(share.node)) for gres in share.gres) for share in allocation.shares if share.gres
+    ]
 
 
 def _resources(version: int) -> Callable[[JobView], object]:
