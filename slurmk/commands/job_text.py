@@ -301,7 +301,9 @@ class JobText:
         return str(self.cpu_count(job))
 
     def tasks_count(self, job: Job) -> str:
-        """What NumTasks shows; a job that never ran has none."""
+        """What NumTasks shows; a job that never ran has none, and one that has nodes has a task on each at least."""
+        if job.allocation and not job.request.tasks:
+            return str(max(task_count(job.request), len(job.allocation.shares) * (job.request.tasks_per_node or 1)))
         return "N/A" if job.state.finished and not job.allocation else str(task_count(job.request))
 
     def minimum_cpus(self, job: Job) -> int:

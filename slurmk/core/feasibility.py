@@ -125,7 +125,8 @@ def _allowed(nodes: list[Node], demand: Demand) -> Iterable[list[Node]]:
     for choice in choices(demand.constraint, features):
         mask = choice.mask.tolist()
         chosen = [node for node, good in zip(nodes, mask, strict=True) if good and node.name not in excluded]
-        if all(int(group.sum()) >= count for group, count in choice.groups):
+        enough = sum(count for _, count in choice.groups) <= demand.maximum_nodes
+        if enough and all(int(group.sum()) >= count for group, count in choice.groups):
             yield chosen
 
 
@@ -156,6 +157,7 @@ def _tasks_on(node: Node, demand: Demand) -> int:
         or (demand.threads_per_core or 0) > node.threads_per_core
         or (demand.sockets_per_node or 0) > node.sockets
         or (demand.cores_per_socket or 0) > node.cores_per_socket
+        or (demand.tasks_per_node or 0) * (1 if demand.overcommit else demand.cpus_per_task) > node.cpus
         or any(_gres_on(node, name) < count for name, count in demand.gres_per_node)
         or any(_gres_on(node, name) < 1 for name, _ in demand.gres_per_socket)
     ):

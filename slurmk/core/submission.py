@@ -26,7 +26,7 @@ from slurmk.core.priority import HIGHEST, Directory, expected_priority, initial_
 from slurmk.core.state import State, Turn
 from slurmk.model.job import Job, JobRequest
 from slurmk.model.node import Partition
-from slurmk.model.requested import gres_per_job
+from slurmk.model.requested import gpus_of_nodes, gres, gres_per_job
 from slurmk.model.reservation import ReservationFlag
 from slurmk.model.site import Site
 from slurmk.model.states import INFINITE, NO_VALUE, Reason
@@ -414,6 +414,9 @@ def check_size(state: State, request: JobRequest, partitions: tuple[Partition, .
         raise Refusal(Errno.INVALID_NODE_COUNT)
     if request.tasks and not request.nodes and all(request.tasks < partition.minimum_nodes for partition in partitions):
         raise Refusal(Errno.BAD_TASK_COUNT)
+    sharing = gpus_of_nodes(request)
+    if sharing and any(count % sharing for name, count in gres(request) if name == "gpu"):
+        raise Refusal(Errno.REQUESTED_NODE_CONFIG_UNAVAILABLE)
     notices: tuple[str, ...] = ()
     for partition in partitions:
         here = demand if partition is partitions[0] else demand_in(state, request, partition, user_id)

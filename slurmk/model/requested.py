@@ -173,6 +173,14 @@ def gres_per_job(request: JobRequest) -> str | None:
     return f"gres/gpu:{-(-request.tasks // request.ntasks_per_tres)}"
 
 
+def gpus_of_nodes(request: JobRequest) -> int | None:
+    """How many nodes have the same part of the job's GPUs each: those of --nodes with --ntasks-per-gpu."""
+    fixed = request.nodes is not None and request.minimum_nodes == request.maximum_nodes
+    if not (fixed and request.ntasks_per_tres and request.tasks) or request.tres_per_node:
+        return None
+    return request.minimum_nodes if gres_per_job(request) else None
+
+
 def gres(request: JobRequest) -> Counts:
     """GRES of the whole job by kind. The first way of asking that names a kind decides."""
     per_job = gres_per_job(request)

@@ -21,8 +21,8 @@ from grammar.tres import parse_gres as gres_items
 from slurmk.model.job import Job, JobRequest
 from slurmk.model.node import GresCapacity, Node, Partition
 from slurmk.model.quotas import Quota
+from slurmk.model.requested import Counts, gpus_of_nodes, gres_nodes, gres_per_job, leaves_within
 from slurmk.model.requested import cpus_per_task as cpus_of_task
-from slurmk.model.requested import gres_nodes, gres_per_job, leaves_within
 from slurmk.model.reservation import Reservation, ReservationFlag
 from slurmk.model.site import Site
 from slurmk.model.states import INFINITE, NO_VALUE, JobFlag, JobState, NodeFlag, NodeState, Reason
@@ -543,7 +543,9 @@ def demand_of(request: JobRequest, partition: Partition, site: Site, *, user_id:
         required = ()
     minimum_nodes = max(minimum_nodes, len(set(required)))
     tasks = _tasks(request, minimum_nodes)
-    tasks_per_node = request.tasks_per_node or None
+    if gpus_of_nodes(request) is not None and (share := _part_of_node(per_job, minimum_nodes)):
+        per_node, per_job = (*per_node, *share), ()
+    tasks_per_node = request.tasks_per_node or _tasks_by_gpus(request, per_node)
     if not request.tasks and not tasks_per_node and maximum_nodes > minimum_nodes:
         tasks_per_node = 1  # on however many nodes it gets
     cpus_per_task = cpus_of_task(request)
@@ -565,7 +567,7 @@ def demand_of(request: JobRequest, partition: Partition, site: Site, *, user_id:
         tasks_per_core=request.tasks_per_core or (1 if site.one_task_per_core else None),
         tasks_per_socket=request.tasks_per_socket or None,
         minimum_cpus=request.minimum_cpus or 0,
-        minimum_cpus_per_node=request.minimum_cpus_per_node or 0,
+        minimum_cpus_per_node=max(request.minimum_cpus_per_node or 0, _cpus_of_node(request, tasks_per_node, cpus_per_task)),
         memory_per_node=memory_per_node,
         memory_per_cpu=memory_per_cpu,
         temporary_disk=request.temporary_disk_per_node or 0,
@@ -599,7 +601,28 @@ def demand_of(request: JobRequest, partition: Partition, site: Site, *, user_id:
     )
 
 
+def _cpus_of_node(request: JobRequest, tasks_per_node: int | None, cpus_per_task: int) -> int:
+    """CPUs for as many tasks as a node may have: every node has them, also where the job's tasks are fewer."""
+    several = request.tasks is not None and request.tasks > 1 and not request.overcommit
+    return (tasks_per_node or 0) * cpus_per_task if several else 0
+
+
+def _part_of_node(per_job: Counts, nodes: int) -> Counts:
+    """The same GRES for each of so many nodes; none where they don't divide."""
+    return tuple((name, count // nodes) for name, count in per_job) if all(count % nodes == 0 for _, count in per_job) else ()
+
+
+def _tasks_by_gpus(request: JobRequest, per_node: Counts) -> int | None:
+    """Tasks of a node by its GPUs (--ntasks-per-gpu), where it has a number of them."""
+    gpus = sum(count for name, count in per_node if name.partition(":")[0] == "gpu")
+    return gpus * (request.ntasks_per_tres or 0) or None
+
+
 UNLIMITED_NODES = 1 << 30
+
+
+_COUNTED = re.compile(r"\*\s*\d")
+"""A number of nodes in a constraint, which stands for one that was not asked for."""
 
 
 def _node_range(request: JobRequest) -> tuple[int, int]:
@@ -608,7 +631,7 @@ def _node_range(request: JobRequest) -> tuple[int, int]:
     if fixed is not None:
         return fixed, fixed
     open_ = not (request.nodes or request.required_nodes or request.tasks or request.tasks_per_node)
-    if open_ and request.tres_per_job:
+    if open_ and (request.tres_per_job or _COUNTED.search(request.constraints or "")):
         return request.minimum_nodes or 1, UNLIMITED_NODES
     named = request.minimum_nodes or request.maximum_nodes
     if named:

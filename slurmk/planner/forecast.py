@@ -519,7 +519,7 @@ class Forecast:
             partition = self.partitions.get(name)
             if partition is None:
                 continue
-            reason = partition_reason(row, partition)
+            reason = partition_reason(row, partition, self.snapshot.nodes)
             if reason is not Reason.NONE:
                 refusal = Outlook(reason, partition=name)
                 continue
@@ -535,7 +535,8 @@ class Forecast:
     def impossible(self, row: PendingRow) -> list[Requirement]:
         """The ways to run the record in partitions that let it in, none of which fits even if no job were there."""
         open_ = [name for name in row.partitions if name in self.partitions]
-        found = [self.partitions[name] for name in open_ if partition_reason(row, self.partitions[name]) is Reason.NONE]
+        nodes = self.snapshot.nodes
+        found = [self.partitions[name] for name in open_ if partition_reason(row, self.partitions[name], nodes) is Reason.NONE]
         return [
             need
             for partition in found

@@ -10,7 +10,7 @@ of several threads or ``--ntasks-per-node`` have beyond the tasks, get the tasks
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -149,7 +149,19 @@ class Placer:
         nodes, most, filled = nodes[sort], most[sort], filled[sort]
         if free is None:
             return Placement(nodes, filled, None)
-        return self.hold(need, nodes, self._distribute(need, nodes, most, filled), free[:, chosen[sort]], filled)
+        placement = self.hold(need, nodes, self._distribute(need, nodes, most, filled), free[:, chosen[sort]], filled)
+        return self._level(need, placement) if need.cpus_by_gres else placement
+
+    def _level(self, need: Requirement, placement: Placement) -> Placement:
+        """The same with the tasks given evenly to nodes that have CPUs by their GRES."""
+        demand, count = need.demand, len(placement.nodes)
+        if demand.tasks_per_node or demand.overcommit or demand.packs or need.tasks <= count or placement.amounts is None:
+            return placement
+        row = CPUS if need.shared_row is None else need.shared_row
+        room = placement.amounts[row].astype(np.int64) // need.cpus_per_task
+        if int(room.sum()) < need.tasks:
+            return placement
+        return replace(placement, tasks=_evenly(need.tasks, room))
 
     def plain(self, need: Requirement) -> bool:
         """Whether CPUs, memory and the numbers of nodes and tasks are all that matters, where all nodes are of one kind."""
@@ -294,7 +306,7 @@ class Placer:
         demand = need.demand
         if demand.use_minimum_nodes or need.minimum_nodes == need.maximum_nodes:
             return need.minimum_nodes
-        if demand.maximum_nodes >= PLENTY and not demand.spread:
+        if need.job_gres or (demand.maximum_nodes >= PLENTY and not demand.spread):
             return need.minimum_nodes
         most = min(need.maximum_nodes, usable)
         return max(need.minimum_nodes, most if demand.tasks_per_node_exact else min(most, need.tasks))
@@ -420,14 +432,14 @@ class Placer:
         count, demand = len(most), need.demand
         if demand.tasks_per_node_exact and demand.tasks_per_node:
             return np.full(count, demand.tasks_per_node, dtype=np.int64)
+        if need.fills_nodes and not need.whole:
+            return np.full(count, demand.tasks_per_node, dtype=np.int64)
         if count == 1:
             return np.array([need.tasks], dtype=np.int64)
         if need.tasks <= count:
             return (np.arange(count) < need.tasks).astype(np.int64)
         if demand.overcommit or demand.spread or (need.whole and not demand.packs):
             return _evenly(need.tasks, most)
-        if demand.tasks_per_node and not need.whole:
-            return most
         least = np.ones(count, dtype=np.int64)
         if not (self.one_thread or need.whole):
             by_core = self._threads_of_tasks(need, nodes) // need.cpus_per_task
@@ -438,8 +450,10 @@ class Placer:
         """Tasks on each of the chosen nodes, in ascending order, whose CPUs were counted by ``filled`` tasks."""
         demand = need.demand
         exact = demand.tasks_per_node_exact or (self.one_thread and not demand.tasks_per_node)
-        if exact or demand.overcommit or demand.spread or need.tasks <= len(nodes) or len(nodes) == 1:
+        if exact or demand.overcommit or demand.spread:
             return filled
+        if need.tasks <= len(nodes) or len(nodes) == 1:
+            return np.array([need.tasks]) if len(nodes) == 1 else (np.arange(len(nodes)) < need.tasks).astype(np.int64)
         cpus = usable_cpus(demand, self._whole_cores(need, nodes, filled), self.table.threads_per_core[nodes])
         room = np.minimum(np.maximum(cpus // need.cpus_per_task, 1), most)
         if demand.packs:
@@ -459,7 +473,8 @@ class Placer:
         self._give_gres(need, tasks, free, amounts)
         self.compiler.resources.charge_sharing(amounts, nodes)
         for rows, per in need.cpus_by_gres:
-            cpus = np.maximum(cpus, np.minimum(total(amounts, rows) * per, free[CPUS]))
+            cpus = np.maximum.accumulate(np.maximum(cpus, total(amounts, rows) * per))  # no fewer than on a node before
+            cpus = np.minimum(cpus, np.maximum(free[CPUS], 1))
         if not self.one_thread:
             threads = self.table.threads_per_core[nodes]
             cpus = -(-cpus // threads) * threads

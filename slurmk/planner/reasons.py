@@ -9,7 +9,7 @@ import numpy as np
 from slurmk.model.states import Reason
 from slurmk.planner.requirement import Requirement
 from slurmk.planner.reserved import Reserved
-from slurmk.planner.snapshot import Demand, Outlook, PartitionRow, PendingRow, Snapshot
+from slurmk.planner.snapshot import Demand, NodeTable, Outlook, PartitionRow, PendingRow, Snapshot
 
 NAMED_NOT_AVAILABLE = "ReqNodeNotAvail, May be reserved for other job"
 TOO_FEW_AVAILABLE = "Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority partitions"
@@ -17,10 +17,20 @@ KEPT_FOR_MAINTENANCE = "ReqNodeNotAvail, Reserved for maintenance"
 """What Slurm shows in place of the reason when nodes that were named, or too many of those that would do, are not available."""
 
 
-def partition_reason(row: PendingRow, partition: PartitionRow) -> Reason:
-    """The partition limit or state that keeps the job out, or NONE."""
+def partition_reason(row: PendingRow, partition: PartitionRow, nodes: NodeTable) -> Reason:
+    """The partition limit or state that keeps the job out, or NONE. More CPUs than all of its ``nodes`` have come before a
+    limit of nodes or time."""
     if not partition.up:
         return Reason.PARTITION_DOWN if partition.queues else Reason.PARTITION_INACTIVE
+    reason, demand = _limit(row, partition), row.demand
+    if reason in (Reason.PARTITION_NODE_LIMIT, Reason.PARTITION_TIME_LIMIT) and not demand.overcommit:
+        cpus = max(demand.tasks * demand.cpus_per_task, demand.minimum_cpus)
+        if demand.tasks > demand.minimum_nodes and cpus > int(nodes.cpus[partition.nodes].sum()):
+            return Reason.PARTITION_CONFIG
+    return reason
+
+
+def _limit(row: PendingRow, partition: PartitionRow) -> Reason:
     demand = row.demand
     if partition.maximum_nodes is not None and demand.minimum_nodes > partition.maximum_nodes:
         return Reason.PARTITION_NODE_LIMIT

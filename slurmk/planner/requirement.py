@@ -213,6 +213,8 @@ class Requirement:
     needed_nodes: int = 1  # fewest that can hold the tasks
     wants_licenses: bool = False
     comparable: bool = True  # an earlier answer for this size class bounds a later one
+    fills_nodes: bool = False  # has CPUs for as many tasks as a node may have, also where it has fewer there
+    in_proportion: bool = False  # its CPUs are a multiple of its GRES: no node has more of them than go with the GRES there
     possible: bool | None = None  # fits the empty cluster; None: not yet looked
     plain: bool | None = None  # the compiled profile can place it; None: not yet looked
 
@@ -309,8 +311,12 @@ class Compiler:
             cpus_per_task=self._cpus_per_task(demand),
             cpus_by_gres=self._gres(demand.cpus_per_gres),
             memory_by_gres=self._gres(demand.memory_per_gres),
+            fills_nodes=bool(demand.tasks_per_node)
+            and demand.tasks > 1
+            and not (demand.tasks_per_node_exact or demand.overcommit),
         )
         everywhere = np.arange(len(eligible))
+        requirement.in_proportion = _in_proportion(requirement)
         capacity = self.seen_by(requirement, resources.capacity, everywhere)
         requirement.static_tasks = np.where(eligible, self.tasks_on(requirement, capacity, everywhere), 0)
         requirement.eligible = eligible & nodes.available & (requirement.static_tasks > 0)
@@ -522,6 +528,8 @@ class Compiler:
             ok &= free[MEMORY] >= demand.memory_per_node
         elif demand.memory_per_cpu:
             tasks = np.minimum(tasks, free[MEMORY] // (demand.memory_per_cpu * max(1, requirement.cpus_per_task)))
+        if requirement.fills_nodes:
+            ok &= tasks >= (demand.tasks_per_node or 0)
         for row in requirement.untouched:
             ok &= free[row] == capacity[row]
         if demand.tasks_per_socket:
@@ -548,8 +556,14 @@ class Compiler:
             for by_rows, memory in requirement.memory_by_gres:
                 if set(by_rows) & set(rows):
                     ok = ok & (free[MEMORY] >= memory * amount)
-        for rows, _ in requirement.job_gres:
-            ok = ok & (self.job_gres_on(requirement, rows, free) > 0)
+        for rows, amount in requirement.job_gres:
+            have = self.job_gres_on(requirement, rows, free)
+            ok = ok & (have > 0)
+            if requirement.in_proportion:
+                tasks = np.minimum(tasks, -(-have * requirement.tasks // amount))
+            for by_rows, cpus in requirement.cpus_by_gres:
+                if set(by_rows) & set(rows) and not requirement.demand.tasks_per_node:
+                    tasks = np.minimum(tasks, np.maximum(have * cpus // requirement.cpus_per_task, 1))
         for rows, memory in requirement.memory_by_gres:
             for task_rows, amount in requirement.task_gres:
                 if set(task_rows) & set(rows):
@@ -557,8 +571,12 @@ class Compiler:
         return tasks, ok
 
     def job_gres_on(self, requirement: Requirement, rows: tuple[int, ...], free: Counts) -> IntArray:
-        """How much of a per-job GRES a node could give, with the CPUs and memory that come with each."""
-        have = total(free, rows)
+        """How much of a per-job GRES a node could give, with the CPUs and memory that come with each, and with its tasks where
+        these are in proportion; one is left for each of the other nodes that there are at least."""
+        amount = next(count for wanted, count in requirement.job_gres if wanted == rows)
+        have = np.minimum(total(free, rows), max(amount - requirement.minimum_nodes + 1, 1))
+        if requirement.in_proportion:
+            have = np.minimum(have, free[CPUS] // (requirement.tasks * requirement.cpus_per_task // amount))
         for by_rows, cpus in requirement.cpus_by_gres:
             if set(by_rows) & set(rows):
                 have = np.minimum(have, free[CPUS] // cpus)
@@ -566,6 +584,15 @@ class Compiler:
             if set(by_rows) & set(rows):
                 have = np.minimum(have, free[MEMORY] // memory)
         return have
+
+
+def _in_proportion(requirement: Requirement) -> bool:
+    """Whether tasks come out even on the GRES of the job or these on tasks, and CPUs on GRES."""
+    demand, tasks = requirement.demand, requirement.tasks
+    if demand.tasks_per_node or demand.overcommit or tasks <= 1 or len(requirement.job_gres) != 1:
+        return False
+    amount = requirement.job_gres[0][1]
+    return tasks * requirement.cpus_per_task % amount == 0 and (tasks % amount == 0 or amount % tasks == 0)
 
 
 def usable_cpus(demand: Demand, cpus: IntArray, threads: IntArray) -> IntArray:

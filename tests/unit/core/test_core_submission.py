@@ -54,6 +54,17 @@ REFUSED = [
     ({"excluded_nodes": "n[1-8]"}, Errno.REQUESTED_NODE_CONFIG_UNAVAILABLE),
     ({"minimum_nodes": 8, "maximum_nodes": 8, "excluded_nodes": "n1"}, Errno.REQUESTED_NODE_CONFIG_UNAVAILABLE),
     ({"minimum_nodes": 5, "maximum_nodes": 5, "tasks_per_node": 10}, Errno.REQUESTED_NODE_CONFIG_UNAVAILABLE),
+    ({"tasks": 2, "tasks_per_node": 99}, Errno.REQUESTED_NODE_CONFIG_UNAVAILABLE),
+    ({"tasks": 1, "tasks_per_node": 99}, Errno.REQUESTED_NODE_CONFIG_UNAVAILABLE),
+    ({"tasks": 2, "tasks_per_node": 99, "overcommit": True}, Errno.REQUESTED_NODE_CONFIG_UNAVAILABLE),
+    (
+        {"constraints": "[a100*1&cpu*1]", "nodes": "1", "minimum_nodes": 1, "maximum_nodes": 1},
+        Errno.REQUESTED_NODE_CONFIG_UNAVAILABLE,
+    ),
+    (
+        {"tasks": 5, "ntasks_per_tres": 1, "tres_per_job": "gres/gpu:5", "nodes": "2", "minimum_nodes": 2, "maximum_nodes": 2},
+        Errno.REQUESTED_NODE_CONFIG_UNAVAILABLE,
+    ),
     ({"constraints": "nope"}, Errno.INVALID_FEATURE),
     ({"required_nodes": "n99"}, Errno.INVALID_NODE_NAME),
     ({"required_nodes": "n1", "excluded_nodes": "n1"}, Errno.INVALID_NODE_NAME),
@@ -84,6 +95,7 @@ def test_refused(cluster: Cluster, request_fields: dict[str, object], errno: Err
 NOTICES = [
     ({"cpus_per_task": 64}, "CPU count per node can not be satisfied"),
     ({"tasks_per_node": 20, "minimum_nodes": 1, "maximum_nodes": 1}, "CPU count per node can not be satisfied"),
+    ({"tasks": 2, "tasks_per_node": 99}, "CPU count per node can not be satisfied"),
     ({"memory_per_cpu": 100 * 1024}, "Memory specification can not be satisfied"),
     ({"temporary_disk_per_node": 5120}, "Temporary disk specification can not be satisfied"),
     ({"partition": "nope"}, "invalid partition specified: nope"),

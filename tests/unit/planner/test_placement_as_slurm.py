@@ -196,6 +196,67 @@ def test_gpus_of_a_job_bring_a_task_to_every_node_and_yield_to_a_number_of_nodes
     assert not plan(snapshot(job(tres_per_job="gres/gpu:6", nodes="1", **counted))).starts
 
 
+def nodes(count: int) -> dict[str, Any]:
+    """As --nodes fills them in."""
+    return {"nodes": str(count), "minimum_nodes": count, "maximum_nodes": count}
+
+
+def of_gpus(count: int, **more: Any) -> dict[str, Any]:
+    return {"tres_per_job": f"gres/gpu:{count}"} | more
+
+
+OF_EACH_NODE: list[tuple[dict[str, Any], list[int], list[int], list[int]]] = [  # tasks, CPUs, GPUs
+    (of_gpus(4, tasks=4) | nodes(2), [3, 1], [3, 1], [3, 1]),
+    (of_gpus(9, tasks=5), [3, 1, 1], [3, 1, 1], [4, 4, 1]),
+    (of_gpus(4, tasks=5) | nodes(2), [4, 1], [4, 1], [3, 1]),  # they don't divide: no tie between tasks and GPUs
+    (of_gpus(6, tasks=6), [4, 2], [4, 2], [4, 2]),
+    (of_gpus(6, tasks=6, nodes="1-3", minimum_nodes=1, maximum_nodes=3), [4, 2], [4, 2], [4, 2]),
+    (of_gpus(2, tasks=8) | nodes(2), [4, 4], [4, 4], [1, 1]),
+    (of_gpus(4, tasks=8) | nodes(2), [6, 2], [6, 2], [3, 1]),
+    (of_gpus(2, tasks=10), [5, 5], [5, 5], [1, 1]),
+    (of_gpus(4, tasks=20), [5, 5, 5, 5], [5, 5, 5, 5], [1, 1, 1, 1]),
+    (of_gpus(8, tasks=16) | nodes(4), [8, 6, 1, 1], [8, 6, 1, 1], [4, 2, 1, 1]),
+    (of_gpus(4, tasks=8) | nodes(3), [4, 3, 1], [4, 3, 1], [2, 1, 1]),
+    (of_gpus(10, tasks=10) | nodes(4), [4, 4, 1, 1], [4, 4, 1, 1], [4, 4, 1, 1]),
+    (of_gpus(4, tasks=4, cpus_per_task=3), [2, 2], [6, 6], [2, 2]),
+    (of_gpus(4, tasks=6, cpus_per_task=2), [4, 2], [8, 4], [3, 1]),
+    (of_gpus(8, tasks=4, cpus_per_task=2), [2, 2], [4, 4], [4, 4]),
+    (of_gpus(12, tasks=6), [4, 1, 1], [4, 1, 1], [4, 4, 4]),
+    (of_gpus(8, tasks=4, cpus_per_tres="gres/gpu:1"), [2, 2], [4, 4], [4, 4]),
+    (of_gpus(8, tasks=8, ntasks_per_tres=1) | nodes(4), [2, 2, 2, 2], [2, 2, 2, 2], [2, 2, 2, 2]),
+    ({"tasks": 8, "ntasks_per_tres": 2} | nodes(2), [4, 4], [4, 4], [2, 2]),
+    ({"tasks": 8, "tres_per_node": "gres/gpu:2", "ntasks_per_tres": 2} | nodes(2), [4, 4], [4, 4], [2, 2]),
+    (of_gpus(7, cpus_per_tres="gres/gpu:1") | nodes(3), [1, 1, 1], [4, 4, 4], [4, 2, 1]),
+    (of_gpus(4, tasks=5, cpus_per_tres="gres/gpu:1") | nodes(2), [3, 2], [3, 3], [3, 1]),
+    (of_gpus(2, tasks=6, cpus_per_tres="gres/gpu:2"), [3, 3], [4, 4], [1, 1]),
+    ({"tasks": 5, "tres_per_task": "gres/gpu=1", "cpus_per_tres": "gres/gpu:2"}, [3, 2], [8, 8], [4, 1]),
+    ({"tasks": 2, "tasks_per_node": 4}, [2], [4], [0]),
+    ({"tasks": 3, "tasks_per_node": 4} | nodes(2), [2, 1], [4, 4], [0, 0]),
+    ({"tasks": 2, "tasks_per_node": 3, "cpus_per_task": 2}, [2], [6], [0]),
+    ({"tasks": 2, "tasks_per_node": 4, "overcommit": True}, [2], [1], [0]),
+    ({"tasks": 2, "tasks_per_node": 10}, [2], [10], [0]),
+]
+
+
+@pytest.mark.parametrize(("request_", "tasks", "cpus", "gpus"), OF_EACH_NODE)
+def test_tasks_cpus_and_gpus_of_each_node(request_: dict[str, Any], tasks: list[int], cpus: list[int], gpus: list[int]) -> None:
+    shares = plan(snapshot(job(**request_))).starts[0].allocation.shares
+    assert [share.tasks for share in shares] == tasks
+    assert [share.cpus for share in shares] == cpus
+    assert [sum(gres.count for gres in share.gres) for share in shares] == gpus
+
+
+def test_cpus_of_gpus_are_no_fewer_than_on_a_node_before() -> None:
+    wanted = of_gpus(4, cpus_per_tres="gres/gpu:2", required_nodes="n[1-2]") | nodes(2)
+    assert given_to(plan(snapshot(job(**wanted), running=(busy(90, {"n1": (1, 3)}),)))) == {"n1": 2, "n2": 6}
+
+
+def test_counted_features_stand_for_a_number_of_nodes() -> None:
+    counted: dict[str, Any] = {"constraints": "[a100*1&cpu*1]", "minimum_nodes": 1, "maximum_nodes": 1}
+    assert given_to(plan(snapshot(job(**counted)))) == {"n1": 1, "n5": 1}
+    assert not plan(snapshot(job(**counted, nodes="1"))).starts
+
+
 def test_gpu_numbers_avoid_those_in_use() -> None:
     made = plan(snapshot(job(tres_per_node="gres/gpu:a100:2", required_nodes="n1"), running=(busy(90, {"n1": (1, 1)}),)))
     share = made.starts[0].allocation.shares[0]
@@ -225,6 +286,9 @@ REASONS: list[tuple[dict[str, Any], Reason]] = [
     ({"partition": "debug", "minutes": 180}, Reason.PARTITION_TIME_LIMIT),
     ({"partition": "gpu", "minimum_nodes": 5}, Reason.PARTITION_NODE_LIMIT),
     ({"tasks": 200}, Reason.PARTITION_CONFIG),
+    ({"tasks": 200, "minutes": 180}, Reason.PARTITION_CONFIG),
+    ({"tasks": 200, "minimum_nodes": 9}, Reason.PARTITION_CONFIG),
+    ({"partition": "gpu", "tasks": 33, "minutes": 7200}, Reason.PARTITION_CONFIG),
     ({"begin_time": NOW + 3600}, Reason.BEGIN_TIME),
     ({"partition": "nosuch"}, Reason.PARTITION_CONFIG),
 ]
