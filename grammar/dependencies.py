@@ -70,6 +70,13 @@ def parse_dependency(text: str) -> Dependencies:
     return Dependencies(tuple(dict.fromkeys(terms)), any_of)
 
 
+def parse_kept(text: str) -> Dependencies:
+    """What ``format_dependency`` wrote without states, however long it is: every id has its kind there, so a value that was
+    short enough to be taken may be kept as a longer one. Raises GrammarError."""
+    terms = chain.from_iterable(parse_dependency(word).terms for word in re.split("[,?]", text))
+    return Dependencies(tuple(dict.fromkeys(terms)), "?" in text)
+
+
 class _Terms(Transformer[Any, Any]):
     """Called by the parser as it goes, so no tree is built."""
 

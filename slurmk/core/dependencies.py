@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from enum import Enum
 
-from grammar.dependencies import Dependencies, Dependency, DependencyKind, format_dependency, parse_dependency
+from grammar.dependencies import Dependencies, Dependency, DependencyKind, format_dependency, parse_dependency, parse_kept
 from grammar.errors import GrammarError
 from slurmk.core import arrays, mail
 from slurmk.core.endings import finish_pending
@@ -30,9 +30,9 @@ class Standing(Enum):
 
 
 def parse(text: str) -> Dependencies:
-    """The dependency that a text means. Raises SlurmError."""
+    """The dependency that a job is kept with. Raises SlurmError."""
     try:
-        return parse_dependency(text)
+        return parse_kept(text)
     except GrammarError:
         raise SlurmError(Errno.DEPENDENCY) from None
 
@@ -54,7 +54,10 @@ def accept(state: State, text: str, job_id: int | None = None, *, held: bool = F
     """
     if text.lower().startswith("expand:"):
         raise SlurmError(Errno.NOT_SUPPORTED)
-    wanted = parse(text)
+    try:
+        wanted = parse_dependency(text)
+    except GrammarError:
+        raise SlurmError(Errno.DEPENDENCY) from None
     known: list[Dependency] = []
     for term in wanted.terms:
         if not term.job_id or _targets(state, term):

@@ -34,6 +34,10 @@ log = logging.getLogger(__name__)
 
 Answers = tuple[Accepted | Refused, ...]
 
+MACHINE_FAILED = "internal error"
+"""The fault while memory is made anew from the store after an event that the machine could not handle: that one is refused, and
+those behind it wait the moment that this takes."""
+
 FIRST_PAUSE = 0.25
 LONGEST_PAUSE = 5.0
 """Seconds between attempts to write to a store that failed."""
@@ -82,6 +86,7 @@ class Engine:
         self._scheduled = False
         self._fault = ""
         self._reports: deque[tuple[Event, asyncio.Future[Answers]]] = deque()
+        self._behind: list[tuple[Event, Sequence[JobFiles], asyncio.Future[Answers]]] = []  # came after one that failed
         self._recovery: asyncio.Task[None] | None = None
         self._idle = asyncio.Event()
         self._idle.set()
@@ -105,12 +110,18 @@ class Engine:
     def apply(self, event: Event, files: Sequence[JobFiles] = ()) -> asyncio.Future[Answers]:
         """Handle an event; the future has its answers once what it changed is on disk."""
         future: asyncio.Future[Answers] = asyncio.get_running_loop().create_future()
+        self._take(event, files, future)
+        return future
+
+    def _take(self, event: Event, files: Sequence[JobFiles], future: asyncio.Future[Answers]) -> None:
+        if self._fault == MACHINE_FAILED and not _is_report(event):
+            self._behind.append((event, files, future))
+            return
         entry = None if self._fault else self._handle(event, files, future)
         if entry is None:
             self._put_off(event, future)
         else:
             self._queue(entry)
-        return future
 
     def report(self, event: Event) -> asyncio.Future[Answers]:
         """Handle what the launcher saw, a plan, or the time. The future is done when nobody needs to tell it again: what it
@@ -135,7 +146,7 @@ class Engine:
             effects = self.machine.handle(event)
         except Exception:
             log.exception("the state machine failed on %s; going back to the saved state", type(event).__name__)
-            self._fault = "internal error"
+            self._fault = MACHINE_FAILED
             if not self._committing and not self._queued:
                 self._go_back()
             return None
@@ -213,6 +224,7 @@ class Engine:
         """A commit failed: refuse who waits, keep what the launcher reported, and go back to what the store has."""
         log.error("the store refused a commit: %s; requests are refused until it recovers", fault)
         self._fault = str(fault) or type(fault).__name__
+        self._refuse_behind()
         batch, self._queued = batch + self._queued, []
         reports = []
         for entry in batch:
@@ -229,6 +241,11 @@ class Engine:
         if _is_report(event):
             self._reports.append((event, future))
         else:
+            self._refuse(event, future)
+
+    def _refuse_behind(self) -> None:
+        behind, self._behind = self._behind, []
+        for event, _, future in behind:
             self._refuse(event, future)
 
     def _refuse(self, event: Event, future: asyncio.Future[Answers]) -> None:
@@ -249,12 +266,20 @@ class Engine:
     async def _recover(self) -> None:
         pause = FIRST_PAUSE
         while not await self._catch_up():
+            self._fault = "the store refuses commits"
+            self._refuse_behind()
             await asyncio.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
         self._fault = ""
         log.warning("the store takes writes again; requests are served")
         self.report(Tick(self._now()))
         self._wake_planner()
+        asyncio.get_running_loop().call_soon(self._take_behind)
+
+    def _take_behind(self) -> None:
+        behind, self._behind = self._behind, []
+        for event, files, future in behind:
+            self._take(event, files, future)
 
     async def _catch_up(self) -> bool:
         """Handle and save what was reported meanwhile; False when the store still refuses."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from core_story import ALICE, BOB, ROOT, Cluster, small_site
 
+from slurmk.core.effects import Accepted
 from slurmk.core.errors import Errno
 from slurmk.core.events import JobSelection, Requeue
 from slurmk.model.states import JobState, Reason
@@ -208,3 +209,18 @@ def test_a_restart_remembers_who_waits(cluster: Cluster) -> None:
     cluster.machine = cluster.restarted()
     cluster.run_to_end(first)
     assert not waits(cluster, second)
+
+
+def test_more_jobs_than_a_typed_value_has_room_for_last_over_a_restart() -> None:
+    cluster = Cluster(small_site(maximum_job_count=20_000))
+    many = ":".join(map(str, range(10_001, 15_001)))
+    first = cluster.submit(hold=True)
+    cluster.update(str(first), dependency=f"afterany:{many}")
+    assert isinstance(cluster.answer(), Accepted)
+    second = cluster.submit(hold=True, dependency=f"afterany:{many}")
+    cluster.machine = cluster.restarted()
+    for job_id in (first, second):
+        text = cluster.machine.dependency_text(cluster.job(job_id))
+        assert (text.count("afterany:"), text[:14]) == (5000, "afterany:10001")
+    cluster.release_hold(str(first))
+    assert cluster.job(first).request.dependency is None

@@ -208,6 +208,25 @@ async def test_a_fault_in_the_machine_costs_one_event(made: Bench) -> None:
 
 
 @story
+async def test_a_fault_in_the_machine_refuses_nobody_else(made: Bench) -> None:
+    made.engine.report(Planned(1.0, Plan(1, 1, (), {})))
+    behind = [made.engine.apply(submit(), [files()]) for _ in range(3)]
+    assert [await answers for answers in behind] == [(Accepted((number,)),) for number in (1, 2, 3)]
+    assert sorted(made.store.jobs) == [1, 2, 3]
+
+
+@story
+async def test_a_store_that_fails_refuses_those_who_waited(made: Bench) -> None:
+    made.store.fault = OSError("disk full")
+    made.engine.report(Planned(1.0, Plan(1, 1, (), {})))
+    [answer] = await made.engine.apply(submit(), [files()])
+    assert isinstance(answer, Refused)
+    made.store.fault = None
+    await made.recovered()
+    assert await made.engine.apply(submit(), [files()]) == (Accepted((1,)),)
+
+
+@story
 async def test_shutdown_waits_for_what_is_on_its_way(made: Bench) -> None:
     made.store.gate.clear()
     made.engine.apply(submit(), [files()])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from grammar.arrays import ArraySpecification, format_tasks, parse_array
 from grammar.constraints import AllOf, AnyOf, Counted, Feature, Matching, features_of, matches, parse_constraint
-from grammar.dependencies import Dependencies, Dependency, DependencyKind, format_dependency, parse_dependency
+from grammar.dependencies import Dependencies, Dependency, DependencyKind, format_dependency, parse_dependency, parse_kept
 from grammar.errors import GrammarError
 from grammar.mail import format_mail_type, parse_mail_type
 from grammar.patterns import PatternValues, expand_pattern
@@ -266,6 +266,13 @@ TERMS = st.builds(
 def test_printed_dependencies_parse_back(terms: list[Dependency], any_of: bool) -> None:
     value = Dependencies(tuple(terms), any_of and len(terms) > 1)
     assert parse_dependency(format_dependency(value)) == value
+    assert parse_kept(format_dependency(value)) == value
+
+
+def test_a_kept_dependency_may_be_longer_than_one_that_is_typed() -> None:
+    value = parse_dependency("afterany:" + ":".join(map(str, range(10_001, 15_001))))
+    assert len(value.terms) == 5000
+    assert parse_kept(format_dependency(value)) == value
 
 
 def test_constraints() -> None:
