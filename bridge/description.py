@@ -244,12 +244,12 @@ def array_facts(job: Job) -> dict[str, int] | None:
         "count": sum(map(len, tasks)),
         "minimum": min(each[0] for each in tasks),
         "maximum": max(each[-1] for each in tasks),
-        "step": int(match[1]) if (match := _STEPS.fullmatch(job.request.array or "")) else 1,
+        "step": int(match[1]) if (match := _STEP.search(job.request.array or "")) else 1,
     }
 
 
-_STEPS = re.compile(r"\[?\d+-\d+:(\d+)\]?(?:%\d+)?", re.ASCII)
-"""An array in steps; of elements that are named one by one the step is 1, however they lie."""
+_STEP = re.compile(r":(\d+)", re.ASCII)
+"""The first step that is written, of whichever range it is; without any it is 1, however the elements lie."""
 
 
 class Topology:
