@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Table, and_, false, func, or_, select
 from sqlmodel import SQLModel
 
-from accounting.rows import JOB_COLUMNS, REQUEUED, STEP_COLUMNS, JobRow, StepRow
+from accounting.rows import JOB_COLUMNS, REQUEUED, STEP_COLUMNS, JobRow, StepRow, text
 from accounting.tables import JobTable, StepTable
 from grammar.errors import GrammarError
 from grammar.hostlist import expand
@@ -165,13 +165,15 @@ def _conditions(query: JobQuery) -> list[ColumnElement[bool]]:
 
 
 def _among(column: ColumnElement[Any], values: Iterable[Any]) -> ColumnElement[bool]:
-    return column.in_(list(values)) if values else false()
+    """The column is one of ``values``; texts are compared as they are kept."""
+    kept = [text(value) if isinstance(value, str) else value for value in values]
+    return column.in_(kept) if kept else false()
 
 
 def _in_list(column: ColumnElement[Any], name: str) -> ColumnElement[bool]:
     """``name`` is one of the comma-separated words."""
     padded = "," + column + ","
-    return padded.contains(f",{name},", autoescape=True)
+    return padded.contains(f",{text(name)},", autoescape=True)
 
 
 def _selected(query: JobQuery) -> Iterable[ColumnElement[bool]]:

@@ -559,3 +559,22 @@ def test_what_was_acknowledged_survives_kill_9(url: str) -> None:
         assert all(store.files(found.job_id).secret == b"s" for found in recovered.jobs)
         assert len(store.jobs(JobQuery())) == len(recovered.jobs)
         store.close()
+
+
+@pytest.mark.parametrize(
+    ("field", "changes"),
+    [
+        ("names", {"name": "n\udcff"}),
+        ("accounts", {"account": "n\udcff"}),
+        ("partitions", {"partitions": ("n\udcff",)}),
+        ("qos", {"qos": "n\udcff"}),
+        ("user_names", {"credentials": Credentials(1001, 1001, "n\udcff", "alice", (1001,))}),
+        ("wckeys", {"request": JobRequest(wckey="n\udcff")}),
+        ("constraints", {"request": JobRequest(constraints="n\udcff")}),
+    ],
+)
+def test_what_is_not_utf8_is_found_as_it_is_kept(store: Store, field: str, changes: dict[str, object]) -> None:
+    store.commit([SaveJob(job(1, **changes), new=True), SaveJob(job(2), new=True)])
+    assert [number for number, _ in everything(store, **{field: ("n\udcff",)})] == [1]
+    assert everything(store, **{field: ("m\udcff",)}) == []
+    assert everything(store, reasons=("n\udcff",)) == []
