@@ -440,7 +440,7 @@ async def _update_job(session: Session, arguments: Sequence[str]) -> int:
     names = split_ids(identified) if identified else _named(session, pairs, changes) if identified is None else []
     sized = [field for field, _ in changes if field in ("minimum_nodes", "required_nodes")]
     if sized and identified:
-        _load_one(session, identified, "Job resizing")
+        _load_one(session, identified.partition("+")[0], "Job resizing")
     code = 0
     for name in names:
         code = await _update_one(session, name, changes) or code
@@ -474,7 +474,7 @@ def _load_one(session: Session, name: str, what: str) -> None:
     if job is None and not machine.jobs_of_array(number):
         error = SlurmError(Errno.INVALID_JOB_ID)
         raise Failure(f"{ERROR}Could not load state information for job {name}: {error}")
-    if "_" not in name and len(machine.jobs_of_array(number)) > 1:
+    if "_" not in name and max(len(machine.jobs_of_array(number)), len(machine.jobs_of_het(number))) > 1:
         raise Failure(f"{ERROR}{what} not supported for job arrays")
 
 
@@ -504,7 +504,7 @@ async def _update_one(session: Session, name: str, changes: Changes) -> int:
     controller, output = session.controller, session.output
     try:
         selection = parse(name, controller.machine.jobs.values())
-        if selection.het_offset is not None or selection.step_id is not None:
+        if selection.step_id is not None:
             raise SlurmError(Errno.INVALID_JOB_ID)
         job = _first(controller, selection)
         resolved = tuple(_resolved(change, job) for change in changes) if job is not None else tuple(changes)

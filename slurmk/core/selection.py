@@ -107,8 +107,10 @@ def _select(state: State, selection: JobSelection) -> Iterable[Selected]:
     if selection.array_tasks:
         return _elements(state, selection)
     if selection.het_offset is not None:
-        components = (state.jobs[member] for member in state.by_het.get(selection.job_id, ()))
-        return [Selected(job) for job in components if job.het_job_offset == selection.het_offset]
+        components = (
+            state.jobs[member] for member in state.by_het.get(selection.job_id, (selection.job_id,)) if member in state.jobs
+        )
+        return [Selected(job) for job in components if job.het_job_id and job.het_job_offset == selection.het_offset]
     members = state.by_array.get(selection.job_id) or state.by_het.get(selection.job_id)
     if members:
         return [Selected(state.jobs[member]) for member in sorted(members)]

@@ -288,6 +288,26 @@ def test_components_of_a_het_job(controller: FakeController) -> None:
     assert lines[lines.index("") + 1 :][:2] == ["JobId=2 HetJobId=1 HetJobOffset=1 JobName=wrap", "   HetJobIdSet=1-2"]
 
 
+def test_update_a_component_of_a_het_job(controller: FakeController) -> None:
+    assert run_command(controller, "sbatch", "--hold", "-t3", "--wrap=true", "-n1", ":", "-n2", "-t3").code == 0
+    controller.submit(hold=True)
+    limits = lambda: [controller.machine.jobs[number].time_limit for number in (1, 2)]  # noqa: E731
+    assert run_command(controller, "scontrol", "update", "job=1+1", "timelimit=2").code == 0
+    assert limits() == [3, 2]
+    assert run_command(controller, "scontrol", "update", "jobid=1+0,2+1", "timelimit=1").code == 0
+    assert limits() == [1, 1]
+    for name in ("1+7", "2+0", "3+1", "1+1.0", "1+1x"):
+        said = run_command(controller, "scontrol", "update", f"jobid={name}", "timelimit=2")
+        assert (said.err, said.code) == (f"Invalid job id specified for job {name}\n", 1)
+    said = run_command(controller, "scontrol", "update", "jobid=1+1", "timelimit=+1")
+    assert (said.err, said.code) == ("scontrol: error: Invalid job ID 1+1\n", 1)
+    said = run_command(controller, "scontrol", "update", "jobid=1", "timelimit=+1")
+    assert (said.err, said.code) == ("scontrol: error: TimeLimit increment/decrement not supported for job arrays\n", 1)
+    said = run_command(controller, "scontrol", "update", "jobid=1+1", "numnodes=1")
+    assert (said.err, said.code) == ("scontrol: error: Job resizing not supported for job arrays\n", 1)
+    assert limits() == [1, 1]
+
+
 def test_no_jobs(controller: FakeController) -> None:
     said = run_command(controller, "scontrol", "show", "job")
     assert (said.out, said.code) == ("No jobs in the system\n", 0)
