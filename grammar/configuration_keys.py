@@ -131,7 +131,7 @@ KEYS: tuple[Key, ...] = (
     Key("MaxJobCount", Value.NUMBER, "10000", acted=True),
     Key("MaxJobId", Value.NUMBER, "67043328", acted=True),
     Key("MaxMemPerNode", Value.NUMBER64, "UNLIMITED", acted=True),
-    Key("MaxNodeCount", Value.NUMBER, "8"),
+    Key("MaxNodeCount", Value.NUMBER, "8", acted=True),
     Key("MaxStepCount", Value.NUMBER, "40000", acted=True),
     Key("MaxTasksPerNode", Value.NUMBER16, "512"),
     Key("MCSPlugin"),

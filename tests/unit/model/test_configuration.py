@@ -29,7 +29,9 @@ def load(text: str, base: str = BASE, **files: str) -> Site:
 
 
 def test_what_a_plain_configuration_means() -> None:
-    site = load("KillWait=5\nLicenses=matlab:4,ansys\nPriorityWeightAge=1000\nSchedulerParameters=bf_interval=2,defer\n")
+    site = load(
+        "KillWait=5\nLicenses=matlab:4,ansys\nPriorityWeightAge=1000\nSchedulerParameters=bf_interval=2,defer\nMaxNodeCount=9\n"
+    )
     assert site.cluster_name == "probe"
     assert [node.name for node in site.nodes] == ["n1", "n2", "n3", "n4"]
     assert [node.port for node in site.nodes] == [7001, 7002, 7003, 7004]
