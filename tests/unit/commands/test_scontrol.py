@@ -291,7 +291,10 @@ def test_components_of_a_het_job(controller: FakeController) -> None:
 def test_update_a_component_of_a_het_job(controller: FakeController) -> None:
     assert run_command(controller, "sbatch", "--hold", "-t3", "--wrap=true", "-n1", ":", "-n2", "-t3").code == 0
     controller.submit(hold=True)
-    limits = lambda: [controller.machine.jobs[number].time_limit for number in (1, 2)]  # noqa: E731
+
+    def limits() -> list[int]:
+        return [controller.machine.jobs[number].time_limit for number in (1, 2)]
+
     assert run_command(controller, "scontrol", "update", "job=1+1", "timelimit=2").code == 0
     assert limits() == [3, 2]
     assert run_command(controller, "scontrol", "update", "jobid=1+0,2+1", "timelimit=1").code == 0
