@@ -20,7 +20,7 @@ from grammar.configuration_words import level_name
 from grammar.errors import GrammarError
 from grammar.hostlist import HostlistError, compress, expand, in_order
 from grammar.times import format_elapsed, parse_duration, parse_duration_seconds
-from slurmk.model.configuration_checks import check, check_cgroup, check_weights, warn
+from slurmk.model.configuration_checks import check, check_cgroup, check_users, check_weights, warn
 from slurmk.model.node import GresCapacity, Node, Partition
 from slurmk.model.prolog_flags import PrologFlagsError, parse_prolog_flags
 from slurmk.model.site import Site, Switch
@@ -153,11 +153,13 @@ _WITHOUT_FILES = {"PriorityType": "priority/basic", "TaskPlugin": "task/affinity
 def load_site(read: Reader, directory: str, *, nodes_required: bool = True) -> Site:
     """The site that slurm.conf, gres.conf and topology.conf in ``directory`` describe.
 
-    ``read`` gives a file's text, or None where there is none. ``nodes_required`` is false where nodes come from elsewhere.
-    Raises GrammarError.
+    ``read`` gives a file's text, or None where there is none. ``nodes_required`` is false where nodes come from elsewhere,
+    and so do users. Raises GrammarError.
     """
     configuration = read_slurm_conf(read, posixpath.join(directory, "slurm.conf"))
     check(configuration)
+    if nodes_required:
+        check_users(configuration)
     _check_choices(configuration)
     check_cgroup(read, posixpath.join(directory, "cgroup.conf"))
     gres = read_gres_conf(read, posixpath.join(directory, "gres.conf"))

@@ -5,6 +5,7 @@ in the configuration, and told as a warning. Both name file, line and key.
 
 from __future__ import annotations
 
+import pwd
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -49,6 +50,30 @@ def check(configuration: Configuration) -> None:
         _prologs,
     ):
         look(configuration)
+
+
+USUAL_USER = "slurm"
+"""The user that packages of Slurm make. A machine that reads a cluster's file to try it lacks it, which is only told."""
+
+
+def check_users(configuration: Configuration) -> None:
+    """Check that this machine has the users of SlurmUser and SlurmdUser, by name or number. Raises GrammarError."""
+    for key in ("SlurmUser", "SlurmdUser"):
+        setting = configuration.get(key)
+        name = setting.value.partition("(")[0] if setting is not None else ""
+        if setting is None or _is_user(name):
+            continue
+        text = f"{key}: Invalid user for {key} {setting.value}"
+        if name != USUAL_USER:
+            raise setting.error(text)
+        warn(configuration, setting, text)
+
+
+def _is_user(name: str) -> bool:
+    try:
+        return bool(pwd.getpwuid(int(name)) if name.isascii() and name.isdecimal() else pwd.getpwnam(name))
+    except (KeyError, ValueError, OverflowError):
+        return False
 
 
 def check_weights(setting: Setting | None) -> None:

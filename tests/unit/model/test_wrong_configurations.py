@@ -30,8 +30,6 @@ OTHER: dict[str, tuple[str, str]] = {
     "NodeFeaturesPlugins=nosuch": ("told", "sites have plugins of their own, which are not run here"),
     "PrEpPlugins=nosuch": ("told", "sites have plugins of their own, which are not run here"),
     "PrioritySiteFactorPlugin=nosuch": ("told", "sites have plugins of their own, which are not run here"),
-    "SlurmUser=nosuch": ("nothing", "a cluster's file is read on machines that lack its user too"),
-    "SlurmdUser=nosuch": ("nothing", "a cluster's file is read on machines that lack its user too"),
     "PluginDir=nosuch": ("nothing", "there are no plugins to be found"),
     "SuspendExcNodes=nosuch": ("nothing", "nodes are not powered down"),
     "SuspendExcParts=nosuch": ("nothing", "nodes are not powered down"),
@@ -113,6 +111,24 @@ def test_the_value_that_was_said_is_shown() -> None:
     text = "ClusterName=c\nSchedulerParameters=bf_window=abc\nMinJobAge=1\nNodeName=n1\nPartitionName=p Nodes=n1\n"
     shown = load_site({"/c/slurm.conf": text}.get, "/c").parameters
     assert (shown["SchedulerParameters"], shown["MinJobAge"]) == ("bf_window=abc", "2 sec")
+
+
+@pytest.mark.parametrize("key", ["SlurmUser", "SlurmdUser"])
+def test_users_that_there_are_not(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def load(user: str, *, here: bool = True) -> tuple[str, ...]:
+        text = f"ClusterName=c\n{key}={user}\nNodeName=n1\nPartitionName=p Nodes=n1\n"
+        return load_site({"/c/slurm.conf": text}.get, "/c", nodes_required=here).warnings
+
+    def unknown(name: str) -> None:
+        raise KeyError(name)
+
+    for user in ("nobodyx", "4123456789", "99999999999999999999", "ROOT"):
+        with pytest.raises(GrammarError, match=f"^/c/slurm.conf line 2: {key}: Invalid user for {key} {user}$"):
+            load(user)
+        assert load(user, here=False) == ()
+    assert load("root") == load("0") == ()
+    monkeypatch.setattr("pwd.getpwnam", unknown)
+    assert load("slurm") == (f"/c/slurm.conf line 2: {key}: Invalid user for {key} slurm",)
 
 
 def test_gres_that_no_type_names_are_not_there() -> None:
