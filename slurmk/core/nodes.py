@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -70,7 +70,7 @@ def _updated(turn: Turn, event: UpdateNode, name: str) -> Node:
         if field == "resume_after":
             continue
         if field == "gres":
-            node = replace(node, gres=_counted(_configured_gres(turn.state, node), changes["gres"]))
+            node = replace(node, gres=_counted(turn.state, node, changes["gres"]))
             continue
         setter = _NODE_FIELDS.get(field)
         if setter is None:
@@ -191,15 +191,21 @@ def _configured_gres(state: State, node: Node) -> tuple[GresCapacity, ...]:
     return next((each.gres for each in state.site.nodes if each.name == node.name), node.gres)
 
 
-def _counted(configured: Iterable[GresCapacity], wanted: Iterable[GresCapacity]) -> tuple[GresCapacity, ...]:
-    """GRES without devices can be counted anew; what has devices stays as many as it has. Raises SlurmError."""
-    devices = {(each.name, each.type): each for each in configured if each.files}
-    named = {name for name, _ in devices}
-    for each in wanted:
-        known = devices.get((each.name, each.type))
-        if each.name in named and (known is None or known.count != each.count):
+def _counted(state: State, node: Node, wanted: Sequence[GresCapacity]) -> tuple[GresCapacity, ...]:
+    """GRES without devices can be counted anew; what has devices stays as many as it has, with its types or without. A kind
+    that there is not changes nothing. Raises SlurmError."""
+    configured = [each for each in _configured_gres(state, node) if each.files]
+    with_devices = {each.name for other in state.site.nodes for each in other.gres if each.files}
+    known = [each for each in wanted if each.name in state.gres_kinds]
+    if wanted and not known:
+        return node.gres
+    found: dict[GresCapacity, None] = {}
+    for each in known:
+        devices = [one for one in configured if one.name == each.name and each.type in ("", one.type)]
+        if each.name in with_devices and sum(one.count for one in devices) != each.count:
             raise SlurmError(Errno.INVALID_GRES)
-    return tuple(devices.get((each.name, each.type), each) for each in wanted)
+        found |= dict.fromkeys(devices if each.name in with_devices else [each])
+    return tuple(found)
 
 
 def _check_topology(state: State, text: str) -> None:

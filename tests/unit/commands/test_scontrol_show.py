@@ -262,3 +262,29 @@ def test_frequencies_of_a_job(asked: str, line: str) -> None:
     controller = FakeController()
     controller.submit(hold=True, cpu_frequency=asked)
     assert f"   {line}\n" in run_command(controller, "scontrol", "show", "job", "1").out
+
+
+@pytest.mark.parametrize(
+    ("node", "gres", "taken"),
+    [
+        ("n1", "gpu:a100:4", True),
+        ("n1", "gpu:4", True),
+        ("n1", "gpu:a100:4,foo:2", True),
+        ("n1", "foo:2", True),
+        ("n1", "gpu:a100:2", False),
+        ("n1", "gpu:3", False),
+        ("n1", "gpu:a100:5", False),
+        ("n1", "gpu:h100:4", False),
+        ("n1", "foo:1,gpu:2", False),
+        ("n6", "gpu:1", False),
+        ("n6", "gpu:a100:2", False),
+        ("n6", "gpu:0", True),
+        ("n6", "foo:1", True),
+    ],
+)
+def test_gres_of_a_node_stay_as_many_as_its_devices(controller: FakeController, node: str, gres: str, taken: bool) -> None:
+    before = controller.machine.nodes[node].gres
+    said = run_command(controller, "scontrol", "update", f"nodename={node}", f"gres={gres}")
+    error = "" if taken else "slurm_update error: Invalid generic resource (gres) specification\n"
+    assert (said.out, said.err, said.code) == ("", error, 0 if taken else 1)
+    assert controller.machine.nodes[node].gres == before
