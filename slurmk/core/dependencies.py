@@ -155,7 +155,8 @@ def _kill_when_invalid(state: State, job: Job) -> bool:
 
 
 def _release_corresponding(turn: Turn, record: Job, wanted: Dependencies) -> None:
-    """aftercorr: elements of an array go their own ways, each as its counterpart has ended."""
+    """aftercorr: elements of an array go their own ways, each as its counterpart has ended, or the whole array for one
+    that has no counterpart."""
     for part in record.array_tasks:
         for task in part:
             standings = [_standing(turn, record, term, task) for term in wanted.terms]
@@ -214,8 +215,8 @@ def _standing(turn: Turn, job: Job, term: Dependency, task: int | None = None) -
     if term.kind is DependencyKind.AFTER_CORRESPONDING:
         task = job.array_task_id if task is None else task
         if task is not None and term.array_task is None and term.job_id in turn.state.by_array:
-            counterpart = replace(term, array_task=task)
-            return _TESTS[DependencyKind.AFTER_OK](turn, job, term, _targets(turn.state, counterpart))
+            counterpart = _targets(turn.state, replace(term, array_task=task))
+            return _after_ok(turn, job, term, counterpart or _targets(turn.state, term))
     targets = _targets(turn.state, term)
     return _TESTS[term.kind](turn, job, term, targets)
 
@@ -252,9 +253,9 @@ def _after_any(turn: Turn, job: Job, term: Dependency, targets: list[Job]) -> St
 
 
 def _after_ok(turn: Turn, job: Job, term: Dependency, targets: list[Job]) -> Standing:
-    if any(_over(target) and target.state is not JobState.COMPLETED for target in targets):
-        return Standing.FAILED
-    return Standing.SATISFIED if all(map(_over, targets)) else Standing.WAITING
+    if not all(map(_over, targets)):
+        return Standing.WAITING
+    return Standing.SATISFIED if all(target.state is JobState.COMPLETED for target in targets) else Standing.FAILED
 
 
 def _after_not_ok(turn: Turn, job: Job, term: Dependency, targets: list[Job]) -> Standing:

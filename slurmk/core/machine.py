@@ -339,7 +339,7 @@ class Machine:
             held = job.reason if job.reason is Reason.DEPENDENCY_NEVER_SATISFIED else Reason.DEPENDENCY
         else:
             held = Reason.NONE
-        startable = planning.room_in_array(state, job) if job.is_array and job.array_maximum_running else None
+        startable = planning.room_in_array(state, job)
         usable, optional = reservation_use.usable(state, self.users, job)
         waiting = Waiting(job, held, startable, job.het_job_id, usable, optional)
         state.waiting[job_id] = waiting

@@ -74,15 +74,15 @@ def may_start(turn: Turn, job: Job) -> bool:
         return False
     if (job.request.begin_time or 0) > turn.now:
         return False
-    return not (job.is_array and room_in_array(turn.state, job) <= 0)
+    return room_in_array(turn.state, job) != 0
 
 
-def room_in_array(state: State, job: Job) -> int:
-    """How many more elements of an array may start, by its ``%N`` and by how many are left."""
-    left = arrays.task_count(job.array_tasks)
-    if not job.array_maximum_running:
-        return left
-    return min(left, max(0, job.array_maximum_running - state.array_running.get(job.array_job_id, 0)))
+def room_in_array(state: State, job: Job) -> int | None:
+    """How many more elements of the job's array may start by its ``%N``, whether or not they are records of their own; None
+    without a limit."""
+    if not job.array_job_id or not job.array_maximum_running:
+        return None
+    return max(0, job.array_maximum_running - state.array_running.get(job.array_job_id, 0))
 
 
 # --------------------------------------------------------------------------------------------- still possible?

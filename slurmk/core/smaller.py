@@ -65,6 +65,8 @@ def _in_place_of(state: State, row: PendingRow, changed: Job) -> PendingRow:
         pending_row(changed, state.partitions, state.site),
         count=row.count,
         startable=row.startable,
+        array=row.array,
+        array_room=row.array_room,
         held_reason=row.held_reason,
         component_of=row.component_of,
         reservations=row.reservations,

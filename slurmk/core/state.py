@@ -100,6 +100,7 @@ class State:
         self.by_array: dict[int, set[int]] = {}  # elements that are their own records, and the record of the rest
         self.by_het: dict[int, set[int]] = {}
         self.array_running: dict[int, int] = {}
+        self.array_waiting: dict[int, set[int]] = {}  # pending records of an array
         self.elements: dict[tuple[int, int], int] = {}
         self.dependants: dict[int, set[int]] = {}  # job or array id -> jobs that wait for it
         self.waiting_on: dict[int, frozenset[int]] = {}
@@ -187,7 +188,7 @@ class State:
         job = self.jobs.pop(job_id)
         self.job_count -= _weight(job)
         self._hold(job, -1)
-        self.pending.pop(job_id, None)
+        self._wait(job, waits=False)
         self.restate(job_id)
         self.outlooks.pop(job_id, None)
         self.released.pop(job_id, None)
@@ -214,7 +215,7 @@ class State:
         if job.het_job_id:
             self.by_het.setdefault(job.het_job_id, set()).add(job.job_id)
         if phase_of(job) is Phase.PENDING:
-            self.pending[job.job_id] = None
+            self._wait(job, waits=True)
         if not job.state.finished:
             self.by_name.setdefault((job.credentials.user_id, job.name), set()).add(job.job_id)
         self._hold(job, 1)
@@ -226,10 +227,9 @@ class State:
         if not same_hold or old.state is not job.state:
             self._hold(old, -1)
             self._hold(job, 1)
-            if phase_of(job) is Phase.PENDING:
-                self.pending[job.job_id] = None
-            else:
-                self.pending.pop(job.job_id, None)
+            waits = phase_of(job) is Phase.PENDING
+            self._wait(job, waits=waits)
+            if not waits:
                 self.outlooks.pop(job.job_id, None)
         if old.name != job.name or old.state.finished != job.state.finished:
             self._unname(old)
@@ -242,11 +242,23 @@ class State:
             if difference:
                 self._count_running(job.array_job_id, difference)
 
+    def _wait(self, job: Job, *, waits: bool) -> None:
+        if waits:
+            self.pending[job.job_id] = None
+            if job.array_job_id:
+                self.array_waiting.setdefault(job.array_job_id, set()).add(job.job_id)
+            return
+        self.pending.pop(job.job_id, None)
+        if job.array_job_id:
+            _discard(self.array_waiting, job.array_job_id, job.job_id)
+
     def _unname(self, job: Job) -> None:
         _discard(self.by_name, (job.credentials.user_id, job.name), job.job_id)
 
     def _count_running(self, array_job_id: int, difference: int) -> None:
-        self.restate(array_job_id)
+        for member in self.array_waiting.get(array_job_id, ()):
+            if self.jobs[member].array_maximum_running:
+                self.restate(member)
         count = self.array_running.get(array_job_id, 0) + difference
         if count > 0:
             self.array_running[array_job_id] = count

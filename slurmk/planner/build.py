@@ -66,7 +66,8 @@ ORDER, BY_PROMISES = "slurmk_order", "promises"
 class Waiting:
     """A pending job and what the machine knows of why and how much of it may start.
 
-    ``startable`` is how many elements of an array may start now (its ``%N`` less those that run); None: all of them.
+    ``startable`` is how many elements of the job's array may start now (its ``%N`` less those that run), whichever of its
+    records they are of; None: all of them.
     ``held_reason`` other than NONE keeps it from being planned (held, dependency).
     Jobs with the same ``component_of`` (a het job's id, not 0) start together. ``reservations`` are those that it may run in.
     """
@@ -444,10 +445,22 @@ def _row_of(
 ) -> PendingRow:
     """The row of a waiting job; ``known`` is one of the same job that may say otherwise how it waits."""
     row = known if known is not None else pending_row(waiting.job, partitions, site, cache)
-    startable = row.count if waiting.startable is None else min(row.count, waiting.startable)
-    known_of = (row.startable, row.held_reason, row.component_of, row.reservations, row.reservation_optional)
+    room = waiting.startable
+    startable = row.count if room is None else min(row.count, room)
+    array = 0 if room is None else waiting.job.array_job_id
+    known_of = (
+        row.startable,
+        row.array,
+        row.array_room,
+        row.held_reason,
+        row.component_of,
+        row.reservations,
+        row.reservation_optional,
+    )
     now_of = (
         startable,
+        array,
+        room or 0,
         waiting.held_reason,
         waiting.component_of,
         waiting.reservations,
@@ -458,6 +471,8 @@ def _row_of(
     return replace(
         row,
         startable=startable,
+        array=array,
+        array_room=room or 0,
         held_reason=waiting.held_reason,
         component_of=waiting.component_of,
         reservations=waiting.reservations,

@@ -7,6 +7,7 @@ delays a promised start), while the next full plan is still being made.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -113,6 +114,8 @@ class Forecast:
         self.held: dict[int, Held] = {}
         self.rows: dict[int, PendingRow] = {}
         self.promised: dict[int, list[Booking]] = {}
+        self.array_taken: Counter[int] = Counter()  # starts of each array that has a limit, also by preemption
+        self._array_records: dict[int, dict[int, None]] = {}  # array -> its records, in the order in which they were booked
         self.started: list[tuple[Start, Booking]] = []
         self._het_jobs: tuple[Snapshot | None, dict[int, list[PendingRow]]] = (None, {})
         self._names = np.array(snapshot.nodes.names, dtype=object)
@@ -288,6 +291,7 @@ class Forecast:
         if not needs:
             self.outlooks[row.job_id] = refusal
             return
+        row = self.within_array(row)
         if self._plainly and self._is_plain(row, needs):
             self._decide_plain(row, needs)
             return
@@ -301,7 +305,7 @@ class Forecast:
                 self.start(row, booking)
                 continue
             first = first or booking
-            if self.beyond(booking):
+            if self.beyond(booking) or not self._may_promise(row, len(promised)):
                 break
             self.book(booking)
             promised.append(booking)
@@ -314,6 +318,25 @@ class Forecast:
             if self.snapshot.bounds.in_turn and row.eligible_time <= self.now:
                 self._let_none_pass(row, promised[-1].start)
         self.outlooks[row.job_id] = self._outlook(row, needs, first)
+
+    def within_array(self, row: PendingRow) -> PendingRow:
+        """The record with no more to start than what its array's limit leaves beside those of its records that start."""
+        if not row.array:
+            return row
+        self._array_records.setdefault(row.array, {})[row.job_id] = None
+        room = row.array_room - self.array_taken[row.array]
+        return row if room >= row.startable else replace(row, startable=max(0, room))
+
+    def _may_promise(self, row: PendingRow, own: int) -> bool:
+        """Whether its array's limit lets a start be kept free for the record, for which ``own`` are kept already."""
+        if not row.array:
+            return True
+        room = row.array_room - self.array_taken[row.array] - own
+        for other in self._array_records[row.array]:
+            if room <= 0:
+                break
+            room -= len(self.promised.get(other, ())) if other != row.job_id else 0
+        return room > 0
 
     def _let_none_pass(self, row: PendingRow, start: int) -> None:
         """Nobody later in the queue of the record's partitions starts before this."""
@@ -331,6 +354,7 @@ class Forecast:
             need.whole
             and len(needs) == 1
             and row.count == row.startable == 1
+            and not row.array
             and row.deadline is None
             and row.time_minimum is None
             and row.eligible_time <= self.now
@@ -366,12 +390,15 @@ class Forecast:
     def _start_booked(self, row: PendingRow, booking: Booking) -> None:
         start = Start(row.job_id, self.inventory.allocate(booking.need, booking.placement), booking.limit)
         self.busy[booking.placement.nodes] = True
+        if row.array:
+            self.array_taken[row.array] += 1
         self.starts.append(start)
         self.started.append((start, booking))
 
     def start_some(self, row: PendingRow) -> PendingRow | None:
         """Start the record, or as many elements of the array as may start now; what is left of it."""
         needs, _ = self.needs(row)
+        row = self.within_array(row)
         while row.startable > 0:
             booking = self.find(row, needs, latest=self.now)
             if booking is None:
@@ -388,6 +415,7 @@ class Forecast:
         if not needs:
             self.outlooks[row.job_id] = refusal
             return
+        row = self.within_array(row)
         if not row.startable:
             self.decide(row)
             return
@@ -399,7 +427,7 @@ class Forecast:
             if row.count > 1:
                 self.decide(replace(row, count=row.count - 1, startable=row.startable - 1))
             return
-        if booking is not None and not self.beyond(booking):
+        if booking is not None and not self.beyond(booking) and self._may_promise(row, 0):
             self.book(booking)
             self.promised[row.job_id] = [booking]
         self.outlooks[row.job_id] = self._outlook(row, needs, booking)

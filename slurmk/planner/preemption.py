@@ -80,7 +80,7 @@ def _choices(forecast: Forecast, row: PendingRow) -> list[tuple[Requirement, lis
     rules = forecast.snapshot.preemption
     if rules is None or row.job_id in rules.served or row.component_of or row.held_reason is not Reason.NONE:
         return []
-    if row.eligible_time > forecast.now or row.startable < 1:
+    if row.eligible_time > forecast.now or forecast.within_array(row).startable < 1:
         return []
     needs = [need for need in forecast.needs(row)[0] if rules.reclaims_licenses or _licensed(forecast, need)]
     choices = [(need, candidates(forecast, row, need)) for need in needs]
@@ -150,6 +150,8 @@ def _take(forecast: Forecast, row: PendingRow, booking: Booking, victims: list[R
     forecast.book(booking)
     forecast.rows[row.job_id] = row
     forecast.promised[row.job_id] = [booking]
+    if row.array:
+        forecast.array_taken[row.array] += 1
     names = tuple(forecast.snapshot.nodes.names[node] for node in booking.placement.nodes.tolist())
     partition = booking.need.partition.name
     forecast.outlooks[row.job_id] = Outlook(Reason.RESOURCES, forecast.now, names, partition)

@@ -49,6 +49,7 @@ def react(forecast: Forecast, snapshot: Snapshot, changed: Changed | None = None
     forecast.snapshot, forecast.now = snapshot, snapshot.time
     forecast.profile.at(snapshot.time)
     forecast.starts, forecast.preempted, forecast.outlooks.lately = [], [], {}
+    forecast.array_taken.clear()
     if changed is None:
         changed = _all_changed(forecast, snapshot)
     freed = forecast.change_quotas(more)

@@ -148,6 +148,8 @@ class PendingRow:
     planned_nodes: Sequence[str] = ()
     planned_tasks: tuple[int, ...] = ()  # on each of those
     promised: int | None = None  # the start that it was promised
+    array: int = 0  # records of the same array share its limit of elements that run; 0: no limit
+    array_room: int = 0  # elements that may start now, of all these records
 
 
 @dataclass(frozen=True, slots=True)

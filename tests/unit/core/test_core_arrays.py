@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from core_story import ROOT, Cluster, small_site
+from core_story import ALICE, ROOT, Cluster, small_site
 
 from slurmk.core.effects import Accepted, Refused
 from slurmk.core.errors import Errno, SlurmError
-from slurmk.core.events import JobSelection, Suspend
+from slurmk.core.events import JobSelection, Planned, Requeue, Suspend
 from slurmk.model.states import JobState, Reason
+from slurmk.planner.plan import forecast, plan_starts
 
 
 def test_elements_become_jobs_as_they_start(cluster: Cluster) -> None:
@@ -34,6 +35,94 @@ def test_no_more_run_than_the_limit(cluster: Cluster) -> None:
     cluster.update(str(array), array_maximum_running=5)
     cluster.plan()
     assert len(cluster.launched()) == 3
+
+
+def running_tasks(cluster: Cluster, array: int) -> list[int | None]:
+    return [job.array_task_id for job in cluster.machine.jobs_of_array(array) if job.state is JobState.RUNNING]
+
+
+def pending_reasons(cluster: Cluster, array: int) -> set[Reason]:
+    return {job.reason for job in cluster.machine.jobs_of_array(array) if job.state is JobState.PENDING}
+
+
+@pytest.mark.parametrize("limit", [1, 2])
+def test_the_limit_is_of_elements_that_were_changed_too(cluster: Cluster, limit: int) -> None:
+    array = cluster.submit(array=f"0-5%{limit}", hold=True)
+    for task in (3, 4, 5):
+        cluster.update(f"{array}_{task}", time_limit=3)
+    cluster.release_hold(str(array))
+    ended: set[int | None] = set()
+    for _ in range(6 // limit):
+        cluster.plan()
+        running = running_tasks(cluster, array)
+        assert len(running) == len(cluster.launched()) == limit
+        cluster.plan()
+        assert cluster.launched() == []
+        assert pending_reasons(cluster, array) <= {Reason.JOB_ARRAY_TASK_LIMIT}
+        for each in running:
+            (job,) = cluster.machine.select(f"{array}_{each}")
+            cluster.run_to_end(job.job_id)
+        ended.update(running)
+    assert ended == set(range(6))
+
+
+def test_an_element_that_was_held_waits_for_the_limit(cluster: Cluster) -> None:
+    array = cluster.submit(array="0-9%1")
+    cluster.plan()
+    cluster.update(f"{array}_3", time_limit=3)
+    cluster.hold(f"{array}_4")
+    cluster.release_hold(f"{array}_4")
+    cluster.plan()
+    assert running_tasks(cluster, array) == [0]
+    assert pending_reasons(cluster, array) == {Reason.JOB_ARRAY_TASK_LIMIT}
+    cluster.update(str(array), array_maximum_running=0)
+    cluster.plan()
+    assert len(running_tasks(cluster, array)) == 10
+
+
+def test_an_element_that_was_requeued_waits_for_the_limit(cluster: Cluster) -> None:
+    array = cluster.submit(array="0-5%1", requeue=True)
+    cluster.plan()
+    (first,) = cluster.machine.select(f"{array}_0")
+    cluster.started(first.job_id)
+    cluster.tell(Requeue(cluster.now, ALICE, (JobSelection(array, (range(1),)),)))
+    cluster.released(first.job_id)
+    cluster.plan()
+    assert running_tasks(cluster, array) == [1]
+    cluster.update(f"{array}_0", begin_time=int(cluster.now))
+    cluster.plan()
+    assert running_tasks(cluster, array) == [1]
+    assert cluster.job(first.job_id).reason is Reason.JOB_ARRAY_TASK_LIMIT
+    (second,) = cluster.machine.select(f"{array}_1")
+    cluster.run_to_end(second.job_id)
+    cluster.plan()
+    assert len(running_tasks(cluster, array)) == 1
+
+
+def test_an_element_that_cannot_start_yet_leaves_the_room_to_others(cluster: Cluster) -> None:
+    cluster.submit(required_nodes="n1", cpus_per_task=8)
+    cluster.plan()
+    array = cluster.submit(array="0-3%1")
+    cluster.update(f"{array}_0", required_nodes="n1", nice=-1000, caller=ROOT)
+    cluster.update(f"{array}_1", begin_time=int(cluster.now) + 100, nice=-500, caller=ROOT)
+    cluster.plan()
+    assert running_tasks(cluster, array) == [2]
+
+
+def test_what_runs_is_told_to_a_plan_that_goes_on(cluster: Cluster) -> None:
+    array = cluster.submit(array="0-3%1")
+    for task in (1, 2, 3):
+        cluster.update(f"{array}_{task}", time_limit=3)
+    made = forecast(cluster.machine.snapshot(cluster.now))
+    cluster.tell(Planned(cluster.now, made.plan()))
+    assert len(cluster.launched()) == 1
+    again = plan_starts(cluster.machine.snapshot(cluster.now), made)
+    assert again is not None
+    assert again.starts == ()
+    cluster.run_to_end(cluster.launched()[0])
+    again = plan_starts(cluster.machine.snapshot(cluster.now), made)
+    assert again is not None
+    assert len(again.starts) == 1
 
 
 def test_cancelled_elements_leave_the_record(cluster: Cluster) -> None:

@@ -90,6 +90,8 @@ def test_one_failed_element_fails_the_array(cluster: Cluster) -> None:
     after = cluster.submit(dependency=f"afterok:{array}")
     cluster.plan()
     cluster.run_to_end(3, 256)
+    assert cluster.job(after).reason is Reason.DEPENDENCY
+    cluster.run_to_end(array)
     assert cluster.job(after).reason is Reason.DEPENDENCY_NEVER_SATISFIED
 
 
@@ -109,6 +111,34 @@ def test_corresponding_elements(cluster: Cluster) -> None:
     cluster.run_to_end(by_task[2])
     cluster.plan()
     assert len(cluster.launched()) == 1
+
+
+@pytest.mark.parametrize("exit_code", [0, 256])
+def test_elements_without_a_counterpart_go_by_the_whole_array(cluster: Cluster, exit_code: int) -> None:
+    first = cluster.submit(array="1,3")
+    second = cluster.submit(array="1-4", dependency=f"aftercorr:{first}")
+    single = cluster.submit(dependency=f"afterok:{first}")
+    cluster.plan()
+    assert {cluster.job(each).array_job_id for each in cluster.launched()} == {first}
+    by_task = {job.array_task_id: job.job_id for job in cluster.machine.jobs_of_array(first)}
+    cluster.run_to_end(by_task[1], exit_code)
+    assert (cluster.job(single).reason, waits(cluster, single)) == (Reason.DEPENDENCY, True)
+    for task in (2, 3, 4):
+        (waiting,) = cluster.machine.select(f"{second}_{task}")
+        assert waiting.reason is Reason.DEPENDENCY
+        assert cluster.machine.dependency_text(waiting) == f"aftercorr:{first}_*(unfulfilled)"
+    cluster.run_to_end(by_task[3])
+    cluster.plan()
+    started = {cluster.job(each).array_task_id for each in cluster.launched()}
+    assert started == ({3} if exit_code else {1, 2, 3, 4, None})
+    late = cluster.submit(array="1-4", dependency=f"aftercorr:{first}")
+    cluster.plan()
+    assert {cluster.job(each).array_task_id for each in cluster.launched()} == ({3} if exit_code else {1, 2, 3, 4})
+    for array, task in ((second, 1), (second, 2), (second, 4), (late, 1), (late, 2), (late, 4)):
+        if exit_code:
+            (failed,) = cluster.machine.select(f"{array}_{task}")
+            assert (failed.state, failed.reason) == (JobState.PENDING, Reason.DEPENDENCY_NEVER_SATISFIED)
+            assert cluster.machine.dependency_text(failed) == f"aftercorr:{first}_*(failed)"
 
 
 def test_singleton(cluster: Cluster) -> None:
