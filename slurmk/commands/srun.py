@@ -238,7 +238,7 @@ def _step_in_job(
     step = replace(_with_program(step, options, controller.machine.site, output), **sizes)
     if not _SIZES & options.said.keys() and job.allocation is not None:
         step = replace(step, minimum_nodes=len(job.allocation.nodes), maximum_nodes=None)
-    _check_step(step, job)
+    _check_step(step, job, options.get("maximum_nodes"))
     step = _on_nodes_with(step, job, controller.machine.nodes)
     if options.get("asynchronous"):
         raise _no_step(job, Errno.INVALID_FEATURE)
@@ -266,7 +266,7 @@ async def _steps_in_job(call: Call, controller: Controller, output: Output, part
         member = _running_job(call, controller, components[group].job_id)
         multi_prog = await _multi_prog(output, options, parts[part].operands)
         step = _step(call, options, request, parts[part].operands, multi_prog, member, site)
-        _check_step(step, member)
+        _check_step(step, member, options.get("maximum_nodes"))
         variables = variables or step_environment(request, options, alone=False)
         steps.append(replace(step, job_id=components[0].job_id))
     if len(chosen) > 1 and not only and "disable_hetjob_steps" in site.scheduler_parameters:
@@ -298,8 +298,8 @@ def _running_job(call: Call, controller: Controller, job_id: int) -> Job:
     return job
 
 
-def _check_step(step: StepRequest, job: Job) -> None:
-    """Refuse what can never fit the job's nodes. Raises OptionError."""
+def _check_step(step: StepRequest, job: Job, most: int | None) -> None:
+    """Refuse what can never fit the job's nodes; ``most`` of them were asked for, where that was said. Raises OptionError."""
     assert job.allocation is not None
     allocated, wanted = job.allocation.nodes, step.minimum_nodes or 1
     if step.relative is not None and step.relative + wanted > len(allocated):
@@ -314,8 +314,8 @@ def _check_step(step: StepRequest, job: Job) -> None:
         hint = [f"{NAME}: error: Are required nodes explicitly excluded?"] if excluded else []
         raise OptionError(f"{NAME}: error: Only allocated {len(left)} nodes asked for {wanted}", *hint, code=1)
     named = _hosts(step.nodelist)
-    most = step.maximum_nodes or len(allocated)
-    if not named <= set(allocated) or (step.distribution != "arbitrary" and len(named) > most):
+    too_many = step.distribution != "arbitrary" and len(named) > (most or len(allocated))
+    if too_many or not named <= set(allocated):
         raise _no_step(job, Errno.REQUESTED_NODE_CONFIG_UNAVAILABLE)
 
 
