@@ -143,7 +143,6 @@ scontrol update parti=nosuch state=up
 scontrol update partitionname=debug,gpu state=up
 scontrol update partitionname=debug state=up state=up
 scontrol update partitionname=debug maxtime=7 foo=bar; scontrol -o show partition debug
-scontrol update partitionname=debug maxtime+=7
 scontrol update partitionname=debug suspendtime=3
 scontrol update partitionname=debug selecttypeparameters=x
 """.strip().splitlines()  # noqa: E501
@@ -160,6 +159,8 @@ scontrol update partition=debug
 scontrol update partition=debug qos=nosuch
 """.strip().splitlines()
 
+_LENGTHENED = "scontrol update partitionname=debug maxtime+=7"
+
 CASES = [
     *(_tried(key, values) for key, values in _VALUES.items()),
     *(
@@ -170,5 +171,6 @@ CASES = [
         for key in _SHORTENED
     ),
     *(Case(command) for command in _COMMANDS),
+    Case(_LENGTHENED + "; scontrol update partitionname=debug maxtime=1:00:00", title=_LENGTHENED),
     *(Case(command, user="alice", title=f"alice: {command}") for command in _STRANGER),
 ]
