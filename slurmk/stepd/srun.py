@@ -156,6 +156,7 @@ class Srun:
         self.failed = 0
         self.interrupted = -10.0
         self.end_at: Optional[float] = None
+        self.forced = False
         self.interested = True  # in how each task ended
         self.untaken = 0
         self.input: Optional[int] = None
@@ -235,7 +236,8 @@ class Srun:
     def _exit_code(self) -> int:
         if self.killed and not self.aborted:
             say("Force Terminated %s" % self.name)
-        return max([self.failed, *map(texts.exit_code, self.statuses.values())])
+        killed = {int(signal.SIGINT): int(signal.SIGKILL)} if self.forced else {}  # as Slurm counts those that it ends by force
+        return max([self.failed, *(texts.exit_code(killed.get(status, status)) for status in self.statuses.values())])
 
     def _turn(self) -> None:
         poll = select.poll()
@@ -533,6 +535,7 @@ class Srun:
         if enough and self.end_at is None:
             say("forcing job termination")
             self.interested = False
+            self.forced = True
             self.end_at = now + GRACE_SECONDS
 
     def _end(self, number: int) -> None:
