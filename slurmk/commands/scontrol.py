@@ -293,13 +293,7 @@ async def _show_other(session: Session, arguments: Sequence[str]) -> int:
 
 
 def _names(arguments: Iterable[str]) -> list[str]:
-    return [word for argument in arguments for word in scontrol_update.split_ids(_bare(argument))]
-
-
-def _bare(argument: str) -> str:
-    """``JobId=12`` and ``job=12`` as ``12``."""
-    key, equals, value = argument.partition("=")
-    return value if equals and key.lower() in ("jobid", "job") else argument
+    return [word for argument in arguments for word in scontrol_update.split_ids(scontrol_update.bare_ids(argument))]
 
 
 async def _act(
@@ -346,7 +340,7 @@ def _holding(release: bool, by_user: bool) -> Command:
                 found = scontrol_update.jobs_named(session.controller, session.call, wanted)
                 names = [scontrol_update.own_name(job) for job in found]
             else:
-                names = scontrol_update.split_ids(_bare(argument))
+                names = scontrol_update.split_ids(scontrol_update.bare_ids(argument))
             if names and names != [""]:
                 code = await _hold(session, names, release, by_user) or code
         return code

@@ -4,37 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Protocol
 
 from grammar.errors import GrammarError
 from grammar.hostlist import expand
 from slurmk.commands import scontrol_keys as keys
-from slurmk.commands.call import Call, Controller, Output
 from slurmk.commands.scontrol_keys import ERROR, Changes, Failure, Key, Read, Skip, Typed
+from slurmk.commands.scontrol_session import Session
 from slurmk.core.effects import Refused
 from slurmk.core.events import DeletePartition, UpdatePartition
 from slurmk.model.configuration import PREEMPT_MODES
 from slurmk.model.states import INFINITE
-
-
-class Session(Protocol):
-    """What this module needs of one scontrol."""
-
-    @property
-    def call(self) -> Call: ...
-    @property
-    def controller(self) -> Controller: ...
-    @property
-    def output(self) -> Output: ...
-
-    def say(self, text: str) -> int:
-        """A message on standard error, unless quiet; gives exit code 1."""
-        ...
-
-    def insist(self, text: str) -> int:
-        """A message on standard error even when quiet; gives exit code 1."""
-        ...
-
 
 # ---------------------------------------------------------------------------------------------- values
 

@@ -4,27 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Protocol
 
 from grammar.errors import GrammarError
 from grammar.times import parse_duration
 from slurmk.commands import scontrol_keys as keys
-from slurmk.commands.call import Call, Controller, Output
 from slurmk.commands.scontrol_keys import ERROR, Failure
+from slurmk.commands.scontrol_session import Session
 from slurmk.core.errors import Errno, SlurmError
 from slurmk.core.events import UpdateStep
 from slurmk.model.states import NO_VALUE
-
-
-class Session(Protocol):
-    """What this module needs of one scontrol."""
-
-    @property
-    def call(self) -> Call: ...
-    @property
-    def controller(self) -> Controller: ...
-    @property
-    def output(self) -> Output: ...
 
 
 async def update(session: Session, words: Sequence[str]) -> int:

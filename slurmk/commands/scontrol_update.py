@@ -494,6 +494,12 @@ def _named(session: Session, pairs: Sequence[Typed], changes: Changes) -> list[s
     return list(dict.fromkeys(found))
 
 
+def bare_ids(argument: str) -> str:
+    """``JobId=12`` and ``job=12`` as ``12``."""
+    key, equals, value = argument.partition("=")
+    return value if equals and key.lower() in ("jobid", "job") else argument
+
+
 def split_ids(text: str) -> list[str]:
     """``12,13_[1,2]`` at the commas outside of brackets."""
     return [word for word in re.split(r"[, ](?![^\[]*\])", text) if word] or [text]

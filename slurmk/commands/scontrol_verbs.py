@@ -208,7 +208,7 @@ async def top(session: Session, arguments: Sequence[str]) -> int:
     """
     machine, caller = session.controller.machine, session.call.caller
     users = "enable_user_top" in machine.site.scheduler_parameters
-    given = _bare(arguments[0])
+    given = scontrol_update.bare_ids(arguments[0])
     chosen: list[Job] = []
     try:
         for name in scontrol_update.split_ids(given):
@@ -226,12 +226,6 @@ async def top(session: Session, arguments: Sequence[str]) -> int:
     for group in _alike(chosen):
         code = await _reorder(session, group) or code
     return code
-
-
-def _bare(argument: str) -> str:
-    """``JobId=12`` as ``12``."""
-    key, equals, value = argument.partition("=")
-    return value if equals and key.lower() in ("jobid", "job") else argument
 
 
 def _alike(jobs: Iterable[Job]) -> list[list[Job]]:
