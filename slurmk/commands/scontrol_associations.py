@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slurmk.commands.scontrol_verbs import Session
+from slurmk.commands.scontrol_session import Session
 
 PARTS = ("users", "assoc", "qos")
 WORDS = {"users": "users", "assoc": "associations", "qos": "QOS"}

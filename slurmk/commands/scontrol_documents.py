@@ -6,7 +6,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 from grammar.hostlist import HostlistError, expand
-from slurmk.commands.call import Call, Controller, Failure, Output
+from slurmk.commands import scontrol_session
+from slurmk.commands.call import Failure
 from slurmk.commands.documents.configuration import configuration_document
 from slurmk.commands.documents.envelope import Wanted
 from slurmk.commands.documents.nodes import NODE, NodeOf
@@ -26,15 +27,9 @@ from slurmk.core.errors import SlurmError
 CONFIGURATION_SINCE = 45
 
 
-class Session(Protocol):
-    """What this module needs of one scontrol."""
+class Session(scontrol_session.Session, Protocol):
+    """What this module needs of one scontrol besides."""
 
-    @property
-    def call(self) -> Call: ...
-    @property
-    def controller(self) -> Controller: ...
-    @property
-    def output(self) -> Output: ...
     @property
     def show_all(self) -> bool: ...
     @property

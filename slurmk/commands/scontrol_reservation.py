@@ -16,7 +16,8 @@ from grammar.errors import GrammarError
 from grammar.hostlist import expand, fold
 from grammar.times import INFINITE, format_elapsed, format_time, parse_duration, parse_time
 from grammar.tres import format_tres
-from slurmk.commands.call import Call, Controller, Output
+from slurmk.commands import scontrol_session
+from slurmk.commands.call import Call, Controller
 from slurmk.commands.scontrol_keys import value_of
 from slurmk.core.effects import Accepted, Refused
 from slurmk.core.errors import MESSAGES, Errno
@@ -25,22 +26,13 @@ from slurmk.core.reservation_use import UNKNOWN_NAME
 from slurmk.model.reservation import PURGE_AFTER, REPEATING, Names, Reservation, ReservationFlag, ReservationRequest
 
 
-class Session(Protocol):
-    """What this module needs of one scontrol."""
+class Session(scontrol_session.Session, Protocol):
+    """What this module needs of one scontrol besides."""
 
-    @property
-    def call(self) -> Call: ...
-    @property
-    def controller(self) -> Controller: ...
-    @property
-    def output(self) -> Output: ...
     @property
     def one_line(self) -> bool: ...
     @property
     def quiet(self) -> bool: ...
-    def say(self, text: str) -> int:
-        """A message on standard error, unless quiet; gives exit code 1."""
-        ...
 
 
 class Wrong(Exception):

@@ -15,8 +15,8 @@ from grammar.configuration_keys import KEYS, Value
 from grammar.hostlist import HostlistError, compress, expand, fold
 from grammar.times import format_duration_minutes, format_time
 from grammar.tres import format_tres
-from slurmk.commands import scontrol_reservation
-from slurmk.commands.call import VERSION_TEXT, Call, Controller, Output, Unreadable
+from slurmk.commands import scontrol_reservation, scontrol_session
+from slurmk.commands.call import VERSION_TEXT, Unreadable
 from slurmk.commands.job_text import licenses_used
 from slurmk.commands.node_text import (
     NodeView,
@@ -43,15 +43,9 @@ HOSTLIST_FILE = 1 << 20
 LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
-class Session(Protocol):
-    """What this module needs of one scontrol."""
+class Session(scontrol_session.Session, Protocol):
+    """What this module needs of one scontrol besides."""
 
-    @property
-    def call(self) -> Call: ...
-    @property
-    def controller(self) -> Controller: ...
-    @property
-    def output(self) -> Output: ...
     @property
     def details(self) -> bool: ...
     @property
@@ -62,10 +56,6 @@ class Session(Protocol):
     def show_all(self) -> bool: ...
     @property
     def future(self) -> bool: ...
-
-    def say(self, text: str) -> int:
-        """A message on standard error, unless quiet; gives exit code 1."""
-        ...
 
 
 Show = Callable[[Session, Sequence[str]], Awaitable[int]]

@@ -18,7 +18,7 @@ from grammar.mail import parse_mail_type
 from grammar.times import parse_duration, parse_duration_seconds
 from grammar.tres import prefix_gres
 from slurmk.commands import scontrol_keys as keys
-from slurmk.commands import scontrol_node, scontrol_partition, scontrol_reservation, scontrol_step
+from slurmk.commands import scontrol_node, scontrol_partition, scontrol_reservation, scontrol_session, scontrol_step
 from slurmk.commands.call import Call, Controller, Output
 from slurmk.commands.documents.envelope import Wanted
 from slurmk.commands.node_text import number_list, user_name
@@ -31,15 +31,9 @@ from slurmk.model.job import Job
 from slurmk.model.states import INFINITE, NO_VALUE, JobState
 
 
-class Session(Protocol):
-    """What this module needs of one scontrol."""
+class Session(scontrol_session.Session, Protocol):
+    """What this module needs of one scontrol besides."""
 
-    @property
-    def call(self) -> Call: ...
-    @property
-    def controller(self) -> Controller: ...
-    @property
-    def output(self) -> Output: ...
     @property
     def one_line(self) -> bool: ...
     @property
@@ -48,14 +42,6 @@ class Session(Protocol):
     def form(self) -> Wanted | None: ...
     @property
     def user_id(self) -> int | None: ...
-
-    def say(self, text: str) -> int:
-        """A message on standard error, unless quiet; gives exit code 1."""
-        ...
-
-    def insist(self, text: str) -> int:
-        """A message on standard error even when quiet; gives exit code 1."""
-        ...
 
 
 # ---------------------------------------------------------------------------------------------- values of jobs

@@ -11,36 +11,19 @@ import pwd
 import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Protocol
 
 from grammar.configuration_words import DEBUG_FLAGS, level_name
 from grammar.errors import GrammarError
 from grammar.hostlist import expand
 from slurmk.commands import scontrol_update
-from slurmk.commands.call import Call, Controller, Output
 from slurmk.commands.job_text import STEP_NAMES
 from slurmk.commands.processes import tasks_of
+from slurmk.commands.scontrol_session import Session
 from slurmk.core.effects import Refused
 from slurmk.core.errors import Errno, SlurmError
 from slurmk.core.events import JobSelection, SetDebug, UpdateJob
 from slurmk.core.selection import NO_JOB, parse
 from slurmk.model.job import BATCH_STEP, Job
-
-
-class Session(Protocol):
-    """What these commands need of a ``scontrol.Session``."""
-
-    @property
-    def call(self) -> Call: ...
-    @property
-    def controller(self) -> Controller: ...
-    @property
-    def output(self) -> Output: ...
-
-    def say(self, text: str) -> int:
-        """A message on standard error; gives exit code 1."""
-        ...
-
 
 Command = Callable[[Session, Sequence[str]], Awaitable[int]]
 
