@@ -25,11 +25,12 @@ demo: setup ## run the main job on an embedded cluster of this machine
 test: setup ## the tests; those that need a reference Slurm or Kubernetes skip where there is none
 	$(BIN)/python -m pytest -n $(WORKERS) -q
 
-lint: setup ## ruff, mypy (strict) and the import contracts
+lint: setup ## ruff, mypy (strict), the import contracts, and test modules of different names (pytest imports them by name)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	@! find tests -name 'test_*.py' -exec basename {} \; | sort | uniq -d | grep .
 
 clients: $(CLIENTS)/.ready setup ## programs written for Slurm (tests/clients) do real work through slurmk
 	SLURMK_CLIENTS=$(CURDIR)/$(CLIENTS) $(BIN)/python -m pytest -q tests/clients
