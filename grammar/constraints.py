@@ -157,6 +157,11 @@ def matches(tree: Constraint | None, features: frozenset[str]) -> bool:
     return any(matches(_alone(feature), features) for feature in tree.features)
 
 
+def counted_parts(tree: Constraint | None) -> tuple[tuple[Constraint, int], ...]:
+    """What is counted of the nodes together: each part, and how many nodes are to have it."""
+    return tuple((_alone(each), each.count) for each in tree.features) if isinstance(tree, Counted) else ()
+
+
 def _alone(counted: Feature | Group) -> Constraint:
     return counted.part if isinstance(counted, Group) else counted
 

@@ -42,7 +42,7 @@ def update_node(turn: Turn, event: UpdateNode) -> None:
         turn.emit(Refused(error))
         return
     turn.emit(Accepted())
-    turn.wake_planner()
+    _think_anew(turn)
     for node in changed:
         old = turn.state.nodes[node.name]
         if node.resume_time:
@@ -55,6 +55,13 @@ def update_node(turn: Turn, event: UpdateNode) -> None:
         _changed_shape(turn.state, old, node)
         if node.state is NodeState.DOWN and old.state is not NodeState.DOWN:
             _end_jobs_on(turn, node.name)
+
+
+def _think_anew(turn: Turn) -> None:
+    """Nodes have changed: the planner has others, and reservations may need others (on a Tick)."""
+    turn.wake_planner()
+    if turn.state.reservations:
+        turn.wake_at(turn.now, 0)
 
 
 def _updated(turn: Turn, event: UpdateNode, name: str) -> Node:
@@ -325,7 +332,7 @@ def node_changed(turn: Turn, event: NodeChanged) -> None:
         if old is not None and old.state is not NodeState.DOWN:
             turn.save_node(_lost(old, turn.now))
             _end_jobs_on(turn, old.name, gone=True)
-            turn.wake_planner()
+            _think_anew(turn)
         return
     node = _cordoned(event.node) if old is None else _merged(old, event.node)
     if node.cordon is not None and node.cordon_wanted is not None:
@@ -341,7 +348,7 @@ def node_changed(turn: Turn, event: NodeChanged) -> None:
         turn.save_node(node)
     if old is None or _placement(old) != _placement(node):
         state.changes += 1
-        turn.wake_planner()
+        _think_anew(turn)
     if old is not None and node.state is NodeState.DOWN and old.state is not NodeState.DOWN:
         _end_jobs_on(turn, node.name)
 

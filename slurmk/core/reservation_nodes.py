@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from grammar.constraints import matches, parse_constraint
+from grammar.constraints import Constraint, counted_parts, matches, parse_constraint
 from grammar.errors import GrammarError
 from slurmk.core.errors import Errno, SlurmError
 from slurmk.core.state import State, Turn, limit_end
@@ -116,18 +116,58 @@ def _chosen(
     order = [*kept, *(name for name in idle_first if name not in kept)]
     free = [name for name in order if name in kept or is_free(turn, reservation, name, whole=not request.core_count)]
     if count:
-        if len(free) < count:
-            raise SlurmError(Errno.NODES_BUSY)
-        return ordered(state, free[:count])
+        return ordered(state, first_of(state, reservation.features, free, count))
     return ordered(state, _sufficing(state, free, request))
 
 
+def first_of(state: State, features: str, names: Sequence[str], count: int) -> list[str]:
+    """So many of these nodes, the first ones that together have what is counted of their features (``[a*1&b*2]``). Raises
+    SlurmError."""
+    tree = _tree(features)
+    parts = [part for part, number in counted_parts(tree) for _ in range(number)]
+    found = _with_parts(state, parts, names)
+    if len(found) < len(parts) or len(names) < count:
+        raise SlurmError(Errno.NODES_BUSY)
+    rest = [name for name in names if name not in found]
+    return [*found, *rest[: max(0, count - len(found))]]
+
+
+def _with_parts(state: State, parts: Sequence[Constraint], names: Iterable[str]) -> set[str]:
+    """The first nodes that have one of the parts each, so that as many parts as can be have their node."""
+    holders: list[str | None] = [None] * len(parts)
+
+    def placed(name: str, tried: set[int]) -> bool:
+        features = _features_of(state.nodes[name])
+        for number, part in enumerate(parts):
+            if number in tried or not matches(part, features):
+                continue
+            tried.add(number)
+            holder = holders[number]
+            if holder is None or placed(holder, tried):
+                holders[number] = name
+                return True
+        return False
+
+    for name in names:
+        if None not in holders:
+            break
+        placed(name, set())
+    return {name for name in holders if name is not None}
+
+
 def suits(node: Node, features: str) -> bool:
+    return matches(_tree(features), _features_of(node))
+
+
+def _features_of(node: Node) -> frozenset[str]:
+    return frozenset(node.active_features or node.features)
+
+
+def _tree(features: str) -> Constraint | None:
     try:
-        tree = parse_constraint(features)
+        return parse_constraint(features)
     except GrammarError:
         raise SlurmError(Errno.INVALID_FEATURE) from None
-    return matches(tree, frozenset(node.active_features or node.features))
 
 
 def _sufficing(state: State, free: Iterable[str], request: ReservationRequest) -> list[str]:
@@ -236,8 +276,8 @@ def check_overlap(state: State, reservation: Reservation, names: tuple[str, ...]
         raise SlurmError(Errno.RESERVATION_OVERLAP)
 
 
-LOOK_AHEAD = 60
-"""Occurrences of repeating reservations that are compared."""
+LOOK_AHEAD = 8 * 86400
+"""Seconds after which what repeats has shown all that it does: weekly at least, and a day more for clocks that change."""
 
 
 def _overlapping(state: State, reservation: Reservation, names: tuple[str, ...]) -> list[Reservation]:
@@ -252,21 +292,17 @@ def _overlapping(state: State, reservation: Reservation, names: tuple[str, ...])
 
 def _meet(first: Reservation, second: Reservation) -> bool:
     """Whether some occurrences of the two overlap in time."""
-    ones, others = first.occurrences(), second.occurrences()
-    one, other = next(ones), next(others)
-    for _ in range(2 * LOOK_AHEAD):
+    since = max(first.start_time, second.start_time)
+    one, other = first.after(since), second.after(since)
+    while max(one.start_time, other.start_time) < since + LOOK_AHEAD:
         if one.start_time < other.end_time and other.start_time < one.end_time:
             return True
-        following = next(ones, None) if one.end_time <= other.start_time else None
-        if one.end_time <= other.start_time:
-            if following is None:
-                return False
-            one = following
-        else:
-            next_other = next(others, None)
-            if next_other is None:
-                return False
-            other = next_other
+        if one.end_time > other.end_time:
+            one, other = other, one
+        following = one.next()
+        if following is one:
+            return False
+        one = following
     return False
 
 

@@ -13,6 +13,7 @@ from slurmk.core.effects import ForgetReservation, SaveReservation
 from slurmk.core.endings import end
 from slurmk.core.reservation_nodes import (
     counted,
+    first_of,
     is_free,
     ordered,
     suits,
@@ -158,10 +159,10 @@ def _refill(turn: Turn, reservation: Reservation) -> None:
         and is_free(turn, reservation, name, whole=True)
         and not state.usage[name].jobs
     ]
-    if spare:
-        gone = set(lost[: len(spare)])
-        nodes = [*(name for name in reservation.nodes if name not in gone), *spare[: len(gone)]]
-        keep(turn, counted(turn, replace(reservation, nodes=ordered(state, nodes)), ReservationRequest()))
+    kept = [name for name in reservation.nodes if name not in lost]
+    names = ordered(state, first_of(state, reservation.features, [*kept, *spare, *lost], len(reservation.nodes)))
+    if names != reservation.nodes:
+        keep(turn, counted(turn, replace(reservation, nodes=names), ReservationRequest()))
 
 
 def _is_lost(state: State, reservation: Reservation, name: str) -> bool:

@@ -73,6 +73,8 @@ FLAG_WORDS: tuple[tuple[ReservationFlag, str], ...] = (
 )
 """Flags in the order in which scontrol lists them."""
 
+_HOUR, _WEEK = 3600, 7 * 86400
+
 PURGE_AFTER = 300
 """Seconds without a job after which PURGE_COMP without a time removes a reservation."""
 
@@ -173,6 +175,21 @@ class Reservation:
         start = _next_start(self.start_time, self.flags)
         return replace(self, start_time=start, end_time=start + self.end_time - self.start_time)
 
+    def after(self, moment: int) -> Reservation:
+        """The first occurrence that ends later than that; the last one where none does. However far away that is."""
+        if not self.flags & REPEATING or self.end_time > moment:
+            return self
+        later = self.next()  # from here on all are on days that count
+        weeks = max(0, (moment - later.end_time) // _WEEK - 1)
+        if self.flags & ReservationFlag.HOURLY:
+            start = later.start_time + max(0, (moment - later.end_time) // _HOUR) * _HOUR
+        else:
+            start = _days_later(later.start_time, 7 * weeks)
+        later = replace(later, start_time=start, end_time=start + self.end_time - self.start_time)
+        while later.end_time <= moment:
+            later = later.next()
+        return later
+
     def occurrences(self) -> Iterator[Reservation]:
         """The present one and all that follow; without end where it repeats."""
         occurrence = self
@@ -187,7 +204,7 @@ class Reservation:
 def _next_start(start: int, flags: ReservationFlag) -> int:
     """The same time of day on the next day that counts, whatever daylight saving does in between."""
     if flags & ReservationFlag.HOURLY:
-        return start + 3600
+        return start + _HOUR
     days = 7 if flags & ReservationFlag.WEEKLY else 1
     later = _days_later(start, days)
     while (flags & ReservationFlag.WEEKDAY and _weekend(later)) or (flags & ReservationFlag.WEEKEND and not _weekend(later)):

@@ -6,12 +6,14 @@ from typing import Any
 
 import pytest
 from core_story import ALICE, BOB, ROOT, Cluster, small_site
+from hypothesis import given
+from hypothesis import strategies as st
 
 from slurmk.core.effects import Accepted, ForgetReservation, Refused, SaveReservation
 from slurmk.core.errors import Errno
-from slurmk.core.events import Caller, CreateReservation, DeleteReservation, Planned, UpdateReservation
+from slurmk.core.events import Caller, CreateReservation, DeleteReservation, Planned, UpdateNode, UpdateReservation
 from slurmk.core.machine import Machine
-from slurmk.model.reservation import Names, Reservation, ReservationFlag, ReservationRequest
+from slurmk.model.reservation import REPEATING, Names, Reservation, ReservationFlag, ReservationRequest
 from slurmk.model.states import JobFlag, JobState, NodeFlag, Reason
 from slurmk.planner.plan import plan
 
@@ -340,6 +342,71 @@ def test_lost_nodes_are_replaced_unless_they_were_named(cluster: Cluster) -> Non
     cluster.tick()
     assert reservation(cluster).nodes == ("n2", "n3")
     assert reservation(cluster, "s").nodes == ("n8",)
+
+
+WEEK = 7 * 86400
+
+
+@pytest.mark.parametrize(
+    ("repeats", "weeks", "other", "refused"),
+    [
+        (ReservationFlag.HOURLY, 3, (1, ReservationFlag.NONE), False),
+        (ReservationFlag.HOURLY, 3, (5, ReservationFlag.NONE), True),
+        (ReservationFlag.DAILY, 3, (50, ReservationFlag.NONE), True),
+        (ReservationFlag.WEEKLY, 3, (1, ReservationFlag.NONE), False),
+        (ReservationFlag.NONE, 30, (1, ReservationFlag.HOURLY), True),
+        (ReservationFlag.NONE, 3, (5, ReservationFlag.HOURLY), False),
+        (ReservationFlag.HOURLY, 3, (1, ReservationFlag.WEEKEND), True),
+        (ReservationFlag.WEEKDAY, 3, (20, ReservationFlag.WEEKLY), True),
+    ],
+)
+def test_those_that_repeat_meet_others_however_far_apart(
+    cluster: Cluster, repeats: ReservationFlag, weeks: int, other: tuple[int, ReservationFlag], refused: bool
+) -> None:
+    create(cluster, start_time=int(cluster.now) + weeks * WEEK, flags=repeats)
+    answer = create(cluster, name="s", start_time=int(cluster.now) + other[0] * WEEK, flags=other[1])
+    assert isinstance(answer, Refused) is refused
+
+
+def test_weekdays_and_weekends_never_meet(cluster: Cluster) -> None:
+    thursday, saturday = 1000 + WEEK, 1000 + WEEK + 2 * 86400  # the story begins on a Thursday
+    create(cluster, start_time=saturday, flags=ReservationFlag.WEEKEND)
+    assert isinstance(create(cluster, name="s", start_time=thursday, flags=ReservationFlag.WEEKDAY), Accepted)
+
+
+@given(
+    st.sampled_from([ReservationFlag.NONE, *REPEATING]),
+    st.integers(0, 40 * WEEK),
+    st.integers(60, 2 * WEEK),
+    st.integers(0, WEEK),
+)
+def test_the_first_that_ends_later_is_found_at_once(flag: ReservationFlag, ahead: int, length: int, start: int) -> None:
+    made = Reservation("r", 1, start, start + length, flags=flag)
+    moment = start + ahead
+    one_by_one = made
+    while one_by_one.end_time <= moment and one_by_one.next() is not one_by_one:
+        one_by_one = one_by_one.next()
+    assert made.after(moment) == one_by_one
+
+
+def test_features_are_counted_and_each_lost_node_has_one_of_its_kind(cluster: Cluster) -> None:
+    for name, feature in (("n5", "f1"), ("n6", "f2"), ("n7", "f3"), ("n8", "f1")):
+        cluster.tell(UpdateNode(cluster.now, ROOT, (name,), None, None, (("features", (feature,)),)))
+    create(cluster, nodes=None, node_count=3, partition="cpu", features="[f1*1&f2*1&f3*1]")
+    assert reservation(cluster).nodes == ("n5", "n6", "n7")
+    cluster.update_node("n6", state="DOWN", reason="gone")
+    cluster.tick()
+    assert reservation(cluster).nodes == ("n5", "n6", "n7")
+    cluster.update_node("n5", state="DOWN", reason="gone")
+    cluster.tick()
+    assert reservation(cluster).nodes == ("n6", "n7", "n8")
+
+
+def test_features_that_cannot_all_be_had_are_refused(cluster: Cluster) -> None:
+    wanted: dict[str, Any] = {"nodes": None, "node_count": 3, "partition": "cpu", "features": "[a100*1&cpu*2]"}
+    assert isinstance(create(cluster, **wanted), Refused)
+    assert isinstance(create(cluster, **{**wanted, "partition": "debug"}), Accepted)
+    assert reservation(cluster).nodes == ("n1", "n5", "n6")
 
 
 def test_nodes_are_marked_while_it_is_active(cluster: Cluster) -> None:
