@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 WORKERS ?= 4
 CLIENTS := .venv-clients
 
-.PHONY: help setup demo test lint clients bench shell reference clean
+.PHONY: help setup demo test explore lint clients bench shell reference clean
 
 help:
 	@sed -n 's/^\([a-z]*\):.*## /make \1	/p' Makefile | expand -t 18
@@ -24,6 +24,9 @@ demo: setup ## run the main job on an embedded cluster of this machine
 
 test: setup ## the tests; those that need a reference Slurm or Kubernetes skip where there is none
 	$(BIN)/python -m pytest -n $(WORKERS) -q
+
+explore: setup ## the unit tests with new cases of Hypothesis; make test takes the same ones each time
+	HYPOTHESIS_PROFILE=new $(BIN)/python -m pytest -n $(WORKERS) -q tests/unit
 
 lint: setup ## ruff, mypy (strict), the import contracts, and test modules of different names (pytest imports them by name)
 	$(BIN)/ruff check .

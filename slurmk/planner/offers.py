@@ -40,10 +40,12 @@ class Offers:
         self._lasts = _integers(_least_time(row, need) for row, need in zip(self._rows, needs, strict=True))
         self._good = np.ones(len(needs), dtype=np.bool_)
         self._changed: dict[int, PendingRow] = {}
+        self._moves = 0
         self.unbooked: dict[int, PendingRow] = {}  # new records for which no reaction had time yet
 
     def change(self, job_id: int, row: PendingRow | None) -> None:
         """The record, or what it is promised, is another now; None: it waits no more."""
+        self._moves += 1
         position = self._position.pop(job_id, None)
         if position is not None:
             self._good[position] = False
@@ -57,16 +59,22 @@ class Offers:
         """Those for which there might be enough free at this moment, which is segment ``index``, in order."""
         snapshot, now = forecast.snapshot, forecast.now
         changed = [row for row in self._changed.values() if row.eligible_time <= now]
-        found = self._found(forecast, index, 0)
-        while len(found):
+        first, passed = 0, list[PendingRow]()
+        while len(found := self._found(forecast, index, first)):
             chunk = [self._rows[position] for position in found.tolist()]
-            merged = in_order(snapshot, [*chunk, *changed])
-            while merged[-1] is not chunk[-1]:
-                merged.pop()
-            passed = {row.job_id for row in merged}
-            changed = [row for row in changed if row.job_id not in passed]
-            yield from merged
-            found = self._found(forecast, index, int(found[-1]) + 1)
+            merged = in_order(snapshot, [*passed, *chunk, *changed])
+            for row in merged[merged.index(passed[0]) + 1 if passed else 0 : merged.index(chunk[-1]) + 1]:
+                position, moves = self._position.get(row.job_id), self._moves
+                yield row
+                passed = [row]
+                if position is None:
+                    changed.remove(row)
+                else:
+                    first = position + 1
+                if self._moves != moves:  # what it was promised before is free for others, of which some were not found
+                    break
+            else:
+                first = int(found[-1]) + 1
         yield from in_order(snapshot, changed)
 
     def _found(self, forecast: Forecast, index: int, first: int) -> IntArray:

@@ -40,10 +40,20 @@ def freed(snapshot: Snapshot, ended: set[int], later: int) -> Snapshot:
 def test_nobody_who_could_start_is_left_out(
     jobs: int, seed: int, ended: set[int], later: int, at_once: int, data: st.DataObject
 ) -> None:
-    snapshot = mixed(jobs, 24, seed, running=12)
     changed: dict[int, PendingRow | None] = {}
-    for row in data.draw(st.lists(st.sampled_from(snapshot.pending), max_size=4)):
+    for row in data.draw(st.lists(st.sampled_from(mixed(jobs, 24, seed, running=12).pending), max_size=4)):
         changed[row.job_id] = replace(row, priority=data.draw(st.integers(0, 1 << 21)))
+    assert_nobody_is_left_out(mixed(jobs, 24, seed, running=12), ended, later, at_once, changed)
+
+
+def test_what_a_start_leaves_is_offered_to_those_right_behind() -> None:
+    """A job that starts now frees what it was promised later, and one that was not looked for before fits."""
+    assert_nobody_is_left_out(mixed(32, 24, 6, running=12), {1, 4, 6, 11, 12}, 0, 2, {})
+
+
+def assert_nobody_is_left_out(
+    snapshot: Snapshot, ended: set[int], later: int, at_once: int, changed: dict[int, PendingRow | None]
+) -> None:
     rows = {row.job_id: row for row in snapshot.pending} | changed
     after = replace(freed(snapshot, ended, later), pending=tuple(row for row in rows.values() if row is not None))
     looking, knowing = forecast(snapshot), forecast(snapshot)
