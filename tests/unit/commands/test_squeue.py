@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 import pytest
 from command_fakes import ALICE, BOB, NOBODY, NOON, ROOT, FakeController, reference_site, run_command
 
