@@ -15,6 +15,7 @@ from grammar.arrays import parse_array
 from grammar.errors import GrammarError
 from grammar.frequencies import task_interval
 from slurmk.model.job import Allocation, Job, JobFiles, JobRequest, NodeShare
+from slurmk.model.requested import has_step_manager
 from slurmk.model.site import Site
 from slurmk.model.states import INFINITE, NO_VALUE, JobState
 
@@ -79,6 +80,7 @@ def describe(job: Job, files: JobFiles, site: Site, extra: Mapping[str, Any]) ->
         "kill_wait": site.kill_wait,
         "sample_seconds": _sample_seconds(request, site),
         "maximum_step_count": site.maximum_step_count,
+        "step_manager": has_step_manager(job, site),
         "constrain_memory": site.constrain_memory,
         "limits": _limits(job.limits),
         "submit_host": job.submit_host,

@@ -1008,7 +1008,7 @@ SUBMISSION: tuple[SubmissionOption, ...] = (
         alone=1,
         note="of those that MpiParams names; two jobs on a node may rarely get the same",
     ),
-    _row("stepmgr", _NONE, "step_manager", accepted="every job has its own step manager"),
+    _row("stepmgr", _NONE, "step_manager", note="every job has its own step manager; --async and swait want it said, and PrologFlags=Contain"),
     _row("tres-bind", _REQUIRED, "tres_bind", _text, variables="*_TRES_BIND"),
     _row(
         "wait-all-nodes",
@@ -1040,8 +1040,7 @@ SUBMISSION: tuple[SubmissionOption, ...] = (
         _NONE,
         "asynchronous",
         commands=_RUN,
-        note="needs a job with SlurmctldParameters=enable_stepmgr, which is not there; refused in Slurm's words",
-        status=_REFUSED,
+        note="in jobs with --stepmgr or SlurmctldParameters=enable_stepmgr, with PrologFlags=Contain",
     ),
     _row("bcast", _OPTIONAL, "bcast", _text, commands=_RUN, variables="SLURM_BCAST", alone=""),
     _row("bcast-exclude", _REQUIRED, "bcast_exclude", _text, commands=_RUN, variables="SLURM_BCAST_EXCLUDE"),

@@ -34,6 +34,7 @@ COMMANDS = (
     "sbcast",
     "strigger",
     "scrontab",
+    "swait",
     "sshare",
     "sreport",
 )

@@ -36,6 +36,7 @@ COMMANDS: "dict[str, tuple[str, int]]" = {
     "sprio": ("Couldn't get priority factors from controller: ", 255),
     "sshare": ("Couldn't get shares from controller: ", 255),
     "sdiag": ("slurm_get_statistics: ", 255),
+    "swait": ("swait: error: ", 2),
     "sattach": ("sattach: error: Could not get job step info: ", 1),
     "strigger": ("slurm_get_triggers: ", 1),
 }

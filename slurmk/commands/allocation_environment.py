@@ -12,6 +12,7 @@ from math import prod
 from grammar.hostlist import compress
 from slurmk.commands.submission import Options, frequency_variable, option_variables
 from slurmk.model.job import Allocation, Job, JobRequest
+from slurmk.model.requested import has_step_manager
 from slurmk.model.site import Site
 
 LAUNCHERS: Mapping[str, str] = {
@@ -79,6 +80,9 @@ def allocation_environment(components: Sequence[Component], site: Site, *, direc
     if site.parameters.get("SLURM_CONF"):
         found["SLURM_CONF"] = site.parameters["SLURM_CONF"]
     told = [_component(*component) for component in components]
+    first = components[0][0]
+    if first.allocation is not None and has_step_manager(first, site):
+        found["SLURM_STEPMGR"] = first.allocation.nodes[0]
     if len(told) == 1:
         return found | told[0] | {"SLURM_JOBID": job_id}
     tasks = sum(int(each.get("SLURM_NTASKS", 0)) for each in told)

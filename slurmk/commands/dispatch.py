@@ -28,6 +28,7 @@ MODULES: dict[str, str] = {
     "sattach": "slurmk.commands.sattach",
     "sbcast": "slurmk.commands.sbcast",
     "scrontab": "slurmk.commands.scrontab",
+    "swait": "slurmk.commands.swait",
     "strigger": "slurmk.commands.strigger",
     "slurmk": "slurmk.commands.slurmk",
 }

@@ -28,6 +28,7 @@ SUMMARIES: Mapping[str, str] = {
     "sattach": "attach to a running step's streams",
     "sbcast": "copy a file to the nodes of a job",
     "scrontab": "edit the table of jobs that run at given times",
+    "swait": "wait until the steps of a job have ended",
     "strigger": "have programs run when something happens",
 }
 
@@ -39,6 +40,7 @@ SYNOPSES: Mapping[str, str] = {
     "scontrol": "[OPTIONS] [COMMAND ...]",
     "sattach": "[OPTIONS] JOB.STEP",
     "sbcast": "[OPTIONS] SOURCE DESTINATION",
+    "swait": "[OPTIONS] [JOB[_TASK] | SLUID]",
 }
 
 ABOUT = (

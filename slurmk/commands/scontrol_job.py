@@ -27,7 +27,7 @@ from slurmk.core.selection import parse, why_none
 from slurmk.core.submission import tracks_keys
 from slurmk.model.job import BATCH_STEP, EXTERN_STEP, GresShare, Job, JobRequest, NodeShare, Step
 from slurmk.model.node import Node
-from slurmk.model.requested import gres_nodes
+from slurmk.model.requested import gres_nodes, has_step_manager
 from slurmk.model.states import INFINITE, NO_VALUE, JobState
 
 NULL = "(null)"
@@ -116,6 +116,8 @@ def _times(text: JobText, job: Job) -> Iterator[str]:
     eligible = date_text(text.eligible(job), "Unknown")
     yield f"SubmitTime={date_text(job.submit_time, 'Unknown')} EligibleTime={eligible}"
     yield f"AccrueTime={date_text(job.accrue_time, 'Unknown')}"
+    if job.resize_time:
+        yield f"ResizeTime={date_text(job.resize_time, 'Unknown')}"
     end = 0 if text.never_ends(job) else text.end(job)
     yield (
         f"StartTime={date_text(text.start(job), 'Unknown')} EndTime={date_text(end, 'Unknown')}"
@@ -139,6 +141,8 @@ def _places(text: JobText, job: Job) -> Iterator[str]:
     yield f"NodeList={text.nodes(job)}" + (f" SchedNodeList={planned}" if planned else "")
     if job.allocation:
         yield f"BatchHost={text.batch_host(job)}"
+    if has_step_manager(job, text.site):
+        yield "StepMgrEnabled=Yes"
     if request.batch_features:
         yield f"BatchFeatures={request.batch_features}"
 
@@ -418,14 +422,21 @@ def step_lines(step: Step, job: Job, *, details: bool = False) -> list[str]:
     """The record of one step."""
     limit = INFINITE if step.time_limit is None else step.time_limit
     script = step.step_id in (BATCH_STEP, EXTERN_STEP)
-    layout = "" if script else f" Dist={_LAYOUTS.get(step.distribution or 'cyclic') or str(step.distribution).title()}"
+    waits = step.state is JobState.PENDING
+    layout = (
+        ""
+        if script
+        else " Dist=Unknown"
+        if waits
+        else f" Dist={_LAYOUTS.get(step.distribution or 'cyclic') or str(step.distribution).title()}"
+    )
     return [
         f"StepId={step_id_text(step, job)} UserId={job.credentials.user_id}"
         f" StartTime={date_text(step.start_time, 'Unknown')} TimeLimit={format_duration_minutes(limit)}",
         *([f"SLUID={_or_null(job.sluid)}"] if details else []),
         f"State={step.state.name} Partition={job.partition} NodeList={node_list(step.nodes)}",
         f"Nodes={len(step.nodes)} CPUs={0 if script else step.cpus} Tasks={step.tasks} Name={step.name} Network=(null)",
-        f"TRES={NULL if script else _step_tres(step)}",
+        f"TRES={NULL if script or waits else _step_tres(step)}",
         "ResvPorts=(null)",
         f"CPUFreqReq=Default{layout}",
         f"SrunHost:Pid={NULL if script else job.submit_host}:0",
@@ -436,8 +447,8 @@ def step_lines(step: Step, job: Job, *, details: bool = False) -> list[str]:
 def _step_tres(step: Step) -> str:
     gres = parse_tres(step.gres) if step.gres else {}
     amounts = {name: count for name, count in gres.items() if ":" not in name}
-    text = format_tres(amounts | {"cpu": step.cpus, "mem": step.memory, "node": len(step.nodes)})
-    return ",".join(sorted(text.split(",")))
+    words = format_tres(amounts | {"cpu": step.cpus, "mem": step.memory, "node": len(step.nodes)}).split(",")
+    return ",".join(sorted([*words, *([] if step.memory else ["mem=0"])]))
 
 
 async def show_step(

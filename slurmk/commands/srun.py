@@ -52,6 +52,7 @@ from slurmk.core.events import Submission, Submit
 from slurmk.core.prologs import is_prolog_failure
 from slurmk.model.job import Job, JobRequest
 from slurmk.model.node import Node
+from slurmk.model.requested import has_step_manager
 from slurmk.model.site import Site
 from slurmk.model.states import JobFlag, JobState, Reason
 from slurmk.model.step import StepRequest
@@ -150,6 +151,8 @@ def _check_settings(options: Options, environment: Mapping[str, str], *, alone: 
     for other, text in _NOT_WITH_ASYNC.items():
         if options.get("asynchronous") and options.get(other) is not None:
             raise OptionError(f"{NAME}: error: {text} are mutually exclusive.", code=1)
+    if options.get("asynchronous"):
+        _check_unattended(options, alone=alone)
     if options.get("no_allocate") and not options.get("required_nodes"):
         raise OptionError(f"{NAME}: error: must specify a node list with -Z, --no-allocate.", code=1)
     if options.get("no_allocate"):
@@ -162,6 +165,17 @@ def _check_settings(options: Options, environment: Mapping[str, str], *, alone: 
         raise OptionError(f"{NAME}: fatal: --relative option invalid for job allocation request", code=1)
     if alone and options.get("het_group") is not None:
         raise OptionError(f"{NAME}: error: --het-group expected to be used within an HetJob allocation", code=1)
+
+
+def _check_unattended(options: Options, *, alone: bool) -> None:
+    """A step that srun leaves behind. Raises OptionError."""
+    kind = options.get("mpi")
+    if kind is not None and kind.lower() != "none":
+        how = "(set by --mpi, SLURM_MPI_TYPE or MpiDefault). Use --mpi=none to run a non-MPI program."
+        raise OptionError(f"{NAME}: error: --async does not support MPI type '{kind}' {how}", code=1)
+    if alone:
+        where = "is only valid for steps submitted within an existing job allocation."
+        raise OptionError(f"{NAME}: error: --async {where}", code=1)
 
 
 _STREAMS = ("standard_input", "standard_output", "standard_error")
@@ -238,14 +252,22 @@ def _step_in_job(
     step = replace(_with_program(step, options, controller.machine.site, output), **sizes)
     if not _SIZES & options.said.keys() and job.allocation is not None:
         step = replace(step, minimum_nodes=len(job.allocation.nodes), maximum_nodes=None)
+    step = _on_nodes_there_are(step, job, options, output)
     _check_step(step, job, options.get("maximum_nodes"))
     step = _on_nodes_with(step, job, controller.machine.nodes)
     if options.get("asynchronous"):
-        raise _no_step(job, Errno.INVALID_FEATURE)
+        step = _unattended(step, options, job, controller.machine.site)
     if call.remote:
         _check_container(checked.request, job)
     _execute(call, controller, output, step, job, options, step_environment(checked.request, options, alone=False))
     return 0
+
+
+def _unattended(step: StepRequest, options: Options, job: Job, site: Site) -> StepRequest:
+    """The step as one that srun does not wait for, and so runs nothing before and after. Raises OptionError."""
+    if not has_step_manager(job, site):
+        raise _no_step(job, Errno.INVALID_FEATURE)
+    return replace(step, asynchronous=True, parsable=bool(options.get("parsable")), prolog=None, epilog=None, bcast=None)
 
 
 async def _steps_in_job(call: Call, controller: Controller, output: Output, parts: Sequence[Part], job_id: int) -> int:
@@ -296,6 +318,17 @@ def _running_job(call: Call, controller: Controller, job_id: int) -> Job:
         message = f"{NAME}: error: Unable to confirm allocation for job {job_id}: {SlurmError(Errno.JOB_PENDING)}"
         raise OptionError(message, code=exit_error(call.environment))
     return job
+
+
+def _on_nodes_there_are(step: StepRequest, job: Job, options: Options, output: Output) -> StepRequest:
+    """The step on all of the job's nodes where the variables of the job's beginning ask for more: it gave some back."""
+    assert job.allocation is not None
+    there, wanted = len(job.allocation.nodes), step.minimum_nodes or 1
+    if wanted <= there or options.said.get("nodes", ("", ""))[0] == "command line":
+        return step
+    conflict = f"environment variable conflicts with allocated node count ({wanted} != {there})"
+    output.error(f"{NAME}: error: SLURM_JOB_NUM_NODES {conflict}.\n")
+    return replace(step, minimum_nodes=there, maximum_nodes=None)
 
 
 def _check_step(step: StepRequest, job: Job, most: int | None) -> None:

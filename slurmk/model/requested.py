@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from grammar.errors import GrammarError
 from grammar.tres import parse_gres, parse_tres_per_task
-from slurmk.model.job import Job, JobRequest
+from slurmk.model.job import Allocation, Job, JobRequest
 from slurmk.model.node import Partition
 from slurmk.model.site import Site
 
@@ -38,6 +38,13 @@ class Requested:
         return amounts
 
 
+def has_step_manager(job: Job, site: Site) -> bool:
+    """Whether the job's steps may outlive their sruns (--async): the job (--stepmgr) or the site wants that, PrologFlags has
+    Contain, and it is no het job."""
+    wanted = job.request.step_manager or "enable_stepmgr" in site.parameters.get("SlurmctldParameters", "").lower().split(",")
+    return wanted and "Contain" in site.prolog_flags and not job.het_job_id
+
+
 @dataclass(frozen=True, slots=True)
 class MemoryDemand:
     """``amount`` MiB for each ``per``: ``Node`` (0: all of its memory), ``CPU`` or ``TRES``."""
@@ -58,12 +65,21 @@ class Requests:
     _smallest: dict[str, int] = field(default_factory=dict)
 
     def of(self, job: Job) -> Requested:
-        """Everything that ``job`` asks for."""
+        """Everything that ``job`` asks for; once it was brought to a number of nodes, what it has left."""
         request = job.request
+        if job.resize_time and job.allocation is not None and request.minimum_nodes == len(job.allocation.shares):
+            return self._left(job.allocation)
         total, cpus, nodes = gres(request), cpu_count(request), node_count(request)
         site = self.site
         counted = total if site is None else tuple(each for each in total if site.counts(f"gres/{each[0]}"))
         return Requested(cpus, nodes, self._memory(request, cpus, nodes, total, _first(job)), counted)
+
+    def _left(self, allocation: Allocation) -> Requested:
+        held: dict[str, int] = {}
+        for gres in (each for share in allocation.shares for each in share.gres):
+            if self.site is None or self.site.counts(f"gres/{gres.name}"):
+                held[gres.name] = held.get(gres.name, 0) + gres.count
+        return Requested(allocation.cpus, len(allocation.shares), allocation.memory, tuple(held.items()))
 
     def memory_demand(self, job: Job) -> MemoryDemand:
         """Memory asked for, the partition's or the site's default filled in."""

@@ -111,6 +111,8 @@ class StepRequest:
     verbose: int = 0
     disable_status: bool = False
     quit_on_interrupt: bool = False
+    asynchronous: bool = False  # it goes on when srun has gone (--async), its output in files
+    parsable: bool = False  # srun prints its name alone
     preserve_environment: bool = False
     propagate: str = ""  # the soft limits of srun that its tasks get: CPU,NOFILE
 

@@ -95,6 +95,7 @@ def job_variables(job: Description) -> Variables:
         "SLURM_JOB_USER": job["user"],
         "SLURM_NODELIST": names,
         "SLURM_OOM_KILL_STEP": str(job["request"].get("oom_kill_step", 0)),
+        "SLURM_STEPMGR": nodes[0]["node"] if job.get("step_manager") else "",
     }
     end = job["start_time"] + UNLIMITED_SECONDS if job["end_time"] is None else job["end_time"]
     found["SLURM_JOB_END_TIME"] = str(end)

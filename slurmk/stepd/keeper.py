@@ -26,7 +26,9 @@ from slurmk.stepd.messages import Channel
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Deque, Dict, List, Mapping, Optional, Sequence, Tuple
+    from typing import Any, Deque, Dict, List, Mapping, Optional, Sequence, Set, Tuple
+
+    from slurmk.stepd.srun import Sink
 
     Specification = Mapping[str, Any]
 
@@ -114,6 +116,9 @@ class Keeper:
         self.identity = processes.Identity(specification["uid"], specification["gid"], specification["groups"])
         self.tasks = [Task(each) for each in specification["tasks"]]
         self.pipes: Dict[int, Tuple[int, int]] = {}  # read end: stream, rank
+        self.sinks: Dict[int, Sink] = {}  # read ends of pipes whose lines get labels on the way to a file
+        self.behind: Dict[int, int] = {}  # the file behind the write end of such a pipe
+        self.begun: Set[str] = set()  # files that a task writes to already
         self.error_file: Optional[int] = None
         self.kill_at: Optional[float] = None
         self.aborted = False
@@ -254,7 +259,7 @@ class Keeper:
             error = self._sink(what["stderr"], 2, task.rank)
             ours.append(error)
         if self.error_file is None and (what["stderr"] if what["stderr"] != "stdout" else what["stdout"]) != "stream":
-            self.error_file = os.dup(error)
+            self.error_file = os.dup(self.behind.get(error, error))
         if self._later:
             self._write_error(self._later)
             self._later = b""
@@ -270,10 +275,24 @@ class Keeper:
         if what == "null":
             return os.open("/dev/null", os.O_WRONLY | os.O_CLOEXEC)
         path = os.path.join(self.specification["directory"], what["path"])
+        append = what["append"] or path in self.begun
+        self.begun.add(path)
         try:
-            return output.open_output(path, what["append"], self.identity, self.specification["umask"])
+            file = output.open_output(path, append, self.identity, self.specification["umask"])
         except OSError as error:
             raise OSError(error.errno, "Could not open %s file %s: %s" % (_STREAMS[stream], path, error.strerror)) from None
+        return self._labelled(file, stream, rank, what) if what.get("label") else file
+
+    def _labelled(self, file: int, stream: int, rank: int, what: Mapping[str, Any]) -> int:
+        """A pipe to a file, with the task's number before each line."""
+        from slurmk.stepd.srun import Sink
+
+        read, write = os.pipe()
+        os.set_blocking(read, False)
+        self.pipes[read] = (stream, rank)
+        self.behind[write] = file
+        self.sinks[read] = Sink(file, int(what["label"]), not what.get("unbuffered"))
+        return write
 
     def _terminal(self, task: Task) -> Tuple[tasks.Files, List[int]]:
         import fcntl
@@ -419,14 +438,23 @@ class Keeper:
         except OSError:  # the other end of a terminal is closed
             data = b""
         if data:
-            self.manager.send(messages.stream(stream, rank, data))
+            self._write(descriptor, stream, rank, data)
         else:
             self._close_pipe(descriptor)
+
+    def _write(self, descriptor: int, stream: int, rank: int, data: bytes) -> None:
+        sink = self.sinks.get(descriptor)
+        if sink is None:
+            self.manager.send(messages.stream(stream, rank, data))
+        else:
+            sink.take(rank, data)
 
     def _close_pipe(self, descriptor: int) -> None:
         stream, rank = self.pipes.pop(descriptor)
         os.close(descriptor)
-        self.manager.send(messages.stream(stream, rank, b""))
+        self._write(descriptor, stream, rank, b"")
+        if descriptor in self.sinks:
+            os.close(self.sinks.pop(descriptor).descriptor)
 
     def _take_input(self, stream: int, rank: int, data: bytes) -> None:
         self.owed += 1

@@ -14,6 +14,8 @@ From srun in a het job: ``number``. To it: ``number`` (number).
 
 From salloc: ``hold``, then ``return`` (status). To salloc: ``revoked`` (timed_out), ``returned``, ``notice`` (text).
 
+From srun --async: ``step``, and to it what ``asynchronous`` says.
+
 From srun: ``step`` (request, environment, owns_allocation, pty, address), ``go`` (het), ``signal`` (signal), ``kill``
 (signal, cause, kill_wait), ``window`` (rows, columns), ``release``, and STREAM frames of input. To srun: ``refused``
 (text), ``waiting`` (text), ``created`` (step, nodes, ranks, …), ``running`` (node, tasks), ``exit`` (node, rank, status),
@@ -32,12 +34,24 @@ import socket
 import time
 
 from slurmk import wire
-from slurmk.stepd import environment, layout, messages, output, ports, programs, questions, site_programs, texts, usage
+from slurmk.stepd import (
+    asynchronous,
+    environment,
+    layout,
+    messages,
+    output,
+    ports,
+    programs,
+    questions,
+    site_programs,
+    texts,
+    usage,
+)
 from slurmk.stepd.environment import INTERACTIVE_STEP
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Deque, Dict, List, Mapping, Optional, Set
+    from typing import Any, Deque, Dict, List, Mapping, Optional, Sequence, Set
 
     from slurmk.stepd.node import Node
 
@@ -108,8 +122,10 @@ class PrologFailed(Exception):
 class Step:
     """One step that was created."""
 
-    def __init__(self, job: int, number: int, request: Mapping[str, Any], made: layout.Layout, nodes: List[str]) -> None:
-        self.job = job
+    def __init__(
+        self, job: Mapping[str, Any], number: int, request: Mapping[str, Any], made: layout.Layout, nodes: List[str]
+    ) -> None:
+        self.job = job  # as it was then: it may give nodes back
         self.number = number
         self.request = request
         self.layout = made
@@ -124,6 +140,7 @@ class Step:
         self.input: List[bytes] = []  # frames that came before all keepers had
         self.met: Set[str] = set()  # nodes whose keepers have come
         self.doom: Message = {}  # the order to end, for keepers that come later
+        self.last_words = ""  # the line about that
         self.state = ""  # why it was ended from outside
         self.writer: Optional[asyncio.StreamWriter] = None
         self.timers: List[asyncio.TimerHandle] = []
@@ -136,9 +153,14 @@ class Step:
         self.go = asyncio.Event()  # srun has sent the program and run its prolog
         self.released = asyncio.Event()  # the parts in other components, too, need the allocation no more
         self.ports = ""  # reserved for it: 12000-12001
+        self.holdings: Sequence[layout.Holding] = ()  # of the job's nodes as they were then
         self.het: Message = {}  # of a step over several components: what the whole is, and where this part begins
         if not any(request.get(name) for name in GATED):
             self.go.set()
+
+    def end(self, link: KeeperLink) -> None:
+        """Give a node the order to end; the step's first one says why, if it has tasks left by then."""
+        link.tell(dict(self.doom, text=self.last_words) if self.last_words and link.node == self.nodes[0] else self.doom)
 
     def take_place(self, het: Message) -> None:
         """Number the tasks as the whole step over several components does."""
@@ -201,8 +223,10 @@ class StepManager:
         self._writes: Dict[int, asyncio.Future[Message]] = {}
         self._asked = 0
         self.ports: Set[int] = set()  # that running steps have
+        self._owner: Optional[asyncio.StreamWriter] = None  # the connection of an srun that the allocation was made for
         self.owned = False  # by an srun, which gives the allocation back when its step is over
         self._prolog_told = False
+        self.submissions = asynchronous.Submissions(self)
 
     async def listen(self) -> None:
         """Start to serve; ``address`` is then where."""
@@ -339,9 +363,7 @@ class StepManager:
 
     async def _serve_number(self, opening: Message, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """A number for a step in another component of the het job, which counts its steps here."""
-        number = self._next
-        self._next += 1
-        writer.write(messages.pack({"kind": "number", "number": number}))
+        writer.write(messages.pack({"kind": "number", "number": self.next_number()}))
         await _hear_out(reader, writer)
 
     # ---------------------------------------------------------------- sattach
@@ -349,8 +371,8 @@ class StepManager:
     async def _serve_sattach(self, opening: Message, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Show a step's output to one more program, and take its input."""
         step = self.steps.get(int(opening["step"]))
-        if step is None:
-            _refuse(writer, "Invalid job id specified")
+        if step is None or step.request.get("asynchronous"):
+            _refuse(writer, "Invalid job id specified" if step is None else "Its output is in files (--async)")
             await _hear_out(reader, writer)
             return
         writer.write(messages.pack({"kind": "attached", "nodes": step.nodes, "ranks": step.layout.ranks}))
@@ -411,24 +433,35 @@ class StepManager:
             future.set_result(answer)
 
     def notify(self, text: str) -> bool:
-        """A message to who holds the allocation; false when that is nobody."""
-        if self._holder is None or self._holder.is_closing():
-            return False
-        self._holder.write(messages.pack({"kind": "notice", "text": text}))
-        return True
+        """A message to who holds the allocation, salloc or the srun that it was made for; false when that is nobody."""
+        for holder in (self._holder, self._owner):
+            if holder is not None and not holder.is_closing():
+                holder.write(messages.pack({"kind": "notice", "text": text}))
+                return True
+        return False
 
     # ---------------------------------------------------------------- one srun
 
+    @property
+    def over(self) -> bool:
+        """True once there will be no more steps."""
+        return self._closed or self.node.terminating or self.node.timed_out
+
     async def _serve_srun(self, opening: Message, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if opening["request"].get("asynchronous"):
+            await self.submissions.serve(opening, writer)
+            await _hear_out(reader, writer)
+            return
         owns = bool(opening.get("owns_allocation"))
-        self.owned = self.owned or owns
+        if owns:
+            self.owned, self._owner = True, writer
         status = 1 << 8
         step: Optional[Step] = None
         try:
             step = await self._create(opening, reader, writer)
             if step is not None:
                 opening.setdefault("port", self.port)
-                status = await self._run(step, opening, reader)
+                status = await self.run(step, opening, reader)
         finally:
             if owns:
                 if not writer.is_closing():
@@ -444,10 +477,10 @@ class StepManager:
         gone = asyncio.ensure_future(reader.read(1))
         try:
             while True:
-                if self._closed or self.node.terminating or self.node.timed_out:
+                if self.over:
                     return _refuse(writer, "Job/step already completing or completed")
                 try:
-                    return self._make(request, writer, waited)
+                    return self.make(request, writer, waited)
                 except layout.Refused as refused:
                     return _refuse(writer, str(refused))
                 except layout.Busy as busy:
@@ -467,12 +500,31 @@ class StepManager:
         finally:
             gone.cancel()
 
-    def _make(self, request: Message, writer: asyncio.StreamWriter, waited: bool) -> Step:
-        if self._next >= int(self.job.get("maximum_step_count") or LAST_STEP):
+    async def freed(self, cancelled: asyncio.Event) -> None:
+        """Wait until a step has given something back, or somebody no longer waits."""
+        self._freed.clear()
+        waiting = {asyncio.ensure_future(self._freed.wait()), asyncio.ensure_future(cancelled.wait())}
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        for each in waiting:
+            each.cancel()
+
+    def lay_out(self, request: Message) -> layout.Layout:
+        """Where a step would run now. Raises Busy and Refused."""
+        if request.get("number") is None and self._next >= int(self.job.get("maximum_step_count") or LAST_STEP):
             raise layout.Refused("Step limit reached for this job")
-        made = layout.lay_out(self.job, request, self.holdings, self._first)
+        return layout.lay_out(self.job, request, self.holdings, self._first)
+
+    def next_number(self) -> int:
+        """The number of a step that begins later, or in another component."""
+        self._next += 1
+        return self._next - 1
+
+    def make(self, request: Message, writer: Optional[asyncio.StreamWriter] = None, waited: bool = False) -> Step:
+        """Give a step what it asks for, and tell its srun. Raises Busy and Refused."""
+        made = self.lay_out(request)
         number = self._number(request)
-        step = Step(self.job["job"], number, request, made, [self.job["nodes"][node]["node"] for node in made.job_nodes])
+        step = Step(self.job, number, request, made, [self.job["nodes"][node]["node"] for node in made.job_nodes])
+        step.holdings = self.holdings
         step.ports = ports.reserve(self.job, request, max(made.counts), self.ports)
         self._first = (made.job_nodes[-1] + 1) % len(self.holdings)
         layout.hold(made, self.holdings)
@@ -505,16 +557,16 @@ class StepManager:
         self._next = max(self._next, number + 1)
         return number
 
-    async def _run(self, step: Step, opening: Message, reader: asyncio.StreamReader) -> int:
-        """Start the tasks, and stay until all of the step is over; its wait status."""
+    async def run(self, step: Step, opening: Message, reader: Optional[asyncio.StreamReader] = None) -> int:
+        """Start the tasks, and stay until all of the step is over; its wait status. ``reader`` is what its srun says."""
         self.node.reports.add("step_started", step=self._described(step, "RUNNING"))
         listening: List[asyncio.Task[Any]] = []
-        following = self.node.spawn(self._follow(step, reader))
+        following = self.node.spawn(self._follow(step, reader) if reader is not None else asyncio.Event().wait())
         try:
             await self._while_there(step.go, following)
             step.running_since = asyncio.get_running_loop().time()
             self._set_limit(step)
-            plan = programs.tasks_of(self.job, step, opening, self.memory_of(step))
+            plan = programs.tasks_of(step.job, step, opening, self.memory_of(step))
             for index, name in enumerate(step.nodes):
                 listening.append(self.node.spawn(self._start_on(step, index, name, plan[index])))
             await asyncio.gather(*listening)
@@ -547,7 +599,7 @@ class StepManager:
 
     def _end(self, step: Step) -> None:
         """Give back what the step held, and report how it ended."""
-        layout.hold(step.layout, self.holdings, -1)
+        layout.hold(step.layout, step.holdings, -1)
         self.steps.pop(step.number, None)
         self.ports.difference_update(ports.numbers(step.ports))
         self._freed.set()
@@ -557,7 +609,7 @@ class StepManager:
     def memory_of(self, step: Step) -> List[int]:
         """MiB that the step may use on each of its nodes: all that the job has there, unless a share was asked for."""
         made = step.layout
-        return [each or int(self.job["nodes"][node]["memory"]) for node, each in zip(made.job_nodes, made.memory)]
+        return [each or int(step.job["nodes"][node]["memory"]) for node, each in zip(made.job_nodes, made.memory)]
 
     def _described(self, step: Step, state: str) -> Message:
         request, made = step.request, step.layout
@@ -624,9 +676,7 @@ class StepManager:
         step.tell(failed)
         if not self._prolog_told:
             self._prolog_told = True
-            text = PROLOG_FAILED_ON + name
-            if not self.notify(text) and self.owned:
-                step.tell({"kind": "notice", "text": text})
+            self.notify(PROLOG_FAILED_ON + name)
 
     async def _peer(self, name: str) -> asyncio.StreamWriter:
         while name not in self._peers:
@@ -650,8 +700,7 @@ class StepManager:
         if len(step.met) == len(step.nodes):
             step.input.clear()
         if step.doom:
-            link.tell(step.doom)
-            step.doom.pop("text", None)
+            step.end(link)
         try:
             while True:
                 kind, payload = await messages.read_frame(link.reader)
@@ -686,6 +735,8 @@ class StepManager:
             own = step.request.get("oom_kill_step", self.job["request"].get("oom_kill_step"))
             if own and int(message["status"]) == texts.OUT_OF_MEMORY:
                 self._kill(step, signal.SIGKILL, 0.0, "")
+            elif message["status"] and step.request.get("asynchronous") and step.request.get("kill_on_bad_exit"):
+                self._kill(step, signal.SIGTERM, self.job["kill_wait"], texts.TASK_FAILURE)
         elif kind == "running":
             step.tell({"kind": "running", "node": node, "tasks": len(message["processes"])})
         elif kind == "failed":
@@ -746,6 +797,8 @@ class StepManager:
 
     def signal(self, number: int, step_number: Optional[int]) -> None:
         """Signal one step, or all of them; SIGKILL to a step cancels it."""
+        if number in (signal.SIGKILL, signal.SIGTERM) and step_number is not None:
+            self.submissions.cancel(step_number)
         for step in list(self.steps.values()):
             if step_number is None or step.number == step_number:
                 if number in (signal.SIGKILL, signal.SIGTERM) and step_number is not None:
@@ -761,24 +814,37 @@ class StepManager:
             link.tell({"kind": "signal", "signal": number, "whole": True})
 
     def _kill(self, step: Step, number: int, kill_wait: float, cause: str) -> None:
-        """End a step: the signal now, SIGKILL after ``kill_wait`` seconds. Its first node says why."""
+        """End a step: the signal now, SIGKILL after ``kill_wait`` seconds."""
         text = texts.cancelled("STEP %d.%s" % (self.job["job"], step.name), step.nodes[0], cause) if cause else b""
         step.doom = {"kind": "kill", "signal": number, "kill_wait": kill_wait}
-        for name, link in step.keepers.items():
-            order: Message = {"kind": "kill", "signal": number, "kill_wait": kill_wait}
-            if text and name == next(iter(step.keepers)):
-                order["text"] = text.decode("utf-8", "surrogateescape")
-            link.tell(order)
-        if text and not step.keepers:
-            step.doom["text"] = text.decode("utf-8", "surrogateescape")
+        step.last_words = text.decode("utf-8", "surrogateescape")
+        for link in step.keepers.values():
+            step.end(link)
 
     def end_all(self, cause: str, kill_wait: float) -> None:
         """End all steps, for the job ends."""
+        self.submissions.cancel()
         for step in list(self.steps.values()):
             said = bool(step.state)
             step.state = step.state or "CANCELLED"
             step.tell({"kind": "aborting", "cause": cause})
             self._kill(step, signal.SIGTERM, kill_wait, "" if said else cause)
+        self._freed.set()
+
+    def shrink(self, names: Sequence[str]) -> None:
+        """The job keeps only those of its nodes. Tasks on the others are killed; a step that has none left is over."""
+        kept = [number for number, share in enumerate(self.job["nodes"]) if share["node"] in names]
+        if len(kept) == len(self.job["nodes"]) or not kept or kept[0]:
+            return
+        lost = {share["node"] for number, share in enumerate(self.job["nodes"]) if number not in kept}
+        self.job = dict(self.job, nodes=[self.job["nodes"][number] for number in kept])
+        self.holdings = [self.holdings[number] for number in kept]
+        self._first %= len(kept)
+        for step in self.steps.values():
+            if lost.issuperset(step.nodes):
+                step.state = step.state or "CANCELLED"
+            for name in lost.intersection(step.keepers):
+                step.keepers[name].tell({"kind": "kill", "signal": signal.SIGKILL, "kill_wait": 0})
         self._freed.set()
 
     def limit(self, number: Optional[int], minutes: int) -> None:

@@ -48,7 +48,7 @@ MARK = "# slurmk: the job's nodes"
 
 _COMMANDS = """
 sbatch srun salloc squeue scancel sinfo sacct scontrol sacctmgr sprio sdiag sstat sattach sbcast strigger
-scrontab sshare sreport
+scrontab sshare sreport swait
 """
 COMMANDS = _COMMANDS.split()
 

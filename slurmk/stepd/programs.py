@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 
-from slurmk.stepd import binding, environment, output
+from slurmk.stepd import asynchronous, binding, environment, output
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def _sent(step: Step, node: str, argv: List[str]) -> List[str]:
 def sent_to(step: Step, node: str) -> str:
     sent = step.request["bcast"]
     folder = sent.get("folder")
-    return str(sent["path"]) if folder is None else bcast_name(folder, step.job, step.name) + "_" + node
+    return str(sent["path"]) if folder is None else bcast_name(folder, int(step.job["job"]), step.name) + "_" + node
 
 
 def bcast_name(folder: str, job: int, step: str) -> str:
@@ -245,6 +245,8 @@ def _files(job: Mapping[str, Any], step: Step, opening: Mapping[str, Any], index
     values = output.pattern_values(job, step.name, step.nodes[index], index, rank)
     directory = request.get("cwd") or job["directory"]
     append = str(request.get("open_mode") or job["request"].get("open_mode") or "w").startswith("a")
+    if request.get("asynchronous"):
+        return _unattended(step, directory, values, append)
 
     def sink(pattern: Any) -> Any:
         if pattern is None or pattern == "all" or not output.differs_by_task(pattern):
@@ -270,3 +272,25 @@ def _files(job: Mapping[str, Any], step: Step, opening: Mapping[str, Any], index
     if opening.get("pty") and rank:
         return {"stdin": None, "stdout": "null", "stderr": "null"}
     return {"stdin": source(request.get("input")), "stdout": out, "stderr": error}
+
+
+def _unattended(step: Step, directory: str, values: Mapping[str, str], append: bool) -> Message:
+    """The same where no srun stays: all that is no file of its own is nowhere."""
+    request = step.request
+    files = asynchronous.patterns(request)
+    width = len(str(max(1, sum(step.layout.counts)) - 1)) if request.get("label") else 0
+
+    def sink(pattern: str) -> Any:
+        if pattern == "none":
+            return "null"
+        begun = len(step.nodes) > 1 and not output.differs_by_task(pattern)
+        path = os.path.join(directory, output.fill(pattern, dict(values)))
+        return {"path": path, "append": append or begun, "label": width, "unbuffered": bool(request.get("unbuffered"))}
+
+    source = request.get("input")
+    named = source is not None and source not in ("none", "all") and not str(source).isdigit()
+    return {
+        "stdin": os.path.join(directory, output.fill(str(source), dict(values))) if named else None,
+        "stdout": sink(str(files["output"])),
+        "stderr": "stdout" if files["error"] is None else sink(files["error"]),
+    }

@@ -312,6 +312,8 @@ class Srun:
             self._task_ended(part, str(message["node"]), int(message["rank"]), int(message["status"]))
         elif kind == "taken":
             self.untaken -= 1
+        elif kind == "submitted":
+            self._submitted(int(message["step"]))
         elif kind == "refused":
             self._refused(str(message["text"]))
         elif kind == "waiting":
@@ -352,6 +354,13 @@ class Srun:
         say("error: Application launch failed: %s" % text)
         say("Job step aborted")
         self.failed = int(message["errno"]) & 0xFF or 1
+
+    def _submitted(self, number: int) -> None:
+        """--async: the step goes its own way."""
+        name = "%s.%d" % (self.request.get("job_id"), number)
+        if not self.request.get("quiet"):
+            os.write(1, ("%s%s\n" % ("" if self.request.get("parsable") else "Submitted step ", name)).encode())
+        self.ended = self.parts[0].ended = True
 
     def _refused(self, text: str) -> None:
         say("error: Unable to create step for job %s: %s" % (self.request.get("job_id"), text))
@@ -561,7 +570,7 @@ class Srun:
     def _open_input(self) -> None:
         """What the tasks read: our own input or a file."""
         pattern = self.request.get("input")
-        if pattern == "none" or (pattern is not None and output.differs_by_task(pattern)):
+        if pattern == "none" or self.request.get("asynchronous") or (pattern is not None and output.differs_by_task(pattern)):
             return
         if pattern is None or pattern == "all" or pattern.isdigit():
             if pattern is not None and pattern.isdigit():
