@@ -1008,7 +1008,7 @@ SUBMISSION: tuple[SubmissionOption, ...] = (
         alone=1,
         note="of those that MpiParams names; two jobs on a node may rarely get the same",
     ),
-    _row("stepmgr", _NONE, "step_manager", note="every job has its own step manager; --async and swait want it said, and PrologFlags=Contain"),
+    _row("stepmgr", _NONE, "step_manager", note="for --async and swait, where PrologFlags has Contain"),
     _row("tres-bind", _REQUIRED, "tres_bind", _text, variables="*_TRES_BIND"),
     _row(
         "wait-all-nodes",
