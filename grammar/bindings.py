@@ -6,9 +6,13 @@ import re
 
 from grammar.errors import GrammarError
 
-_WITH_LIST = ("map_gpu:", "map:", "mask_gpu:", "mask:")
-_GPU_KINDS = ("closest", "none", "single:", "per_task:", *_WITH_LIST)
-_LIST_NUMBER = re.compile(r"0[xX][0-9A-Fa-f]+|\d*", re.ASCII)
+_LISTS = {"map_gpu:": 10, "map:": 10, "mask_gpu:": 16, "mask:": 16}
+"""Kinds with a list of numbers, and the base of these."""
+
+_GPU_KINDS = ("closest", "none", "single:", "per_task:", *_LISTS)
+_COUNT = re.compile(r"[ \t]*-?\d+", re.ASCII)
+_LARGEST = 2**63 - 2
+_MOST_DIGITS = 19
 
 
 class BindingError(GrammarError):
@@ -20,38 +24,58 @@ class BindingError(GrammarError):
 
 
 def check_gpu_binding(text: str) -> None:
-    """``[verbose,]KIND[:VALUE]``. Only the beginning of a kind counts, in any case. Raises BindingError."""
+    """``[verbose,]KIND[:VALUE]``, and perhaps bindings of other GRES behind ``+``. Raises BindingError."""
+    check_tres_binding(f"gres/gpu:{text}")
+
+
+def check_tres_binding(text: str) -> None:
+    """``gres/NAME:[verbose,]KIND[:VALUE]``, several joined by ``+``. Raises BindingError."""
+    for part in filter(None, text.split("+")):
+        name, colon, kind = part.partition(":")
+        if not (name.startswith("gres/") and colon):
+            raise BindingError()
+        _check_kind(kind)
+
+
+def is_tres_binding(text: str) -> bool:
+    """Whether ``check_tres_binding`` takes it."""
+    try:
+        check_tres_binding(text)
+    except BindingError:
+        return False
+    return True
+
+
+def _check_kind(text: str) -> None:
+    """Only the beginning of a kind counts, in any case. Raises BindingError."""
     kind = text[8:] if text.lower().startswith("verbose,") else text
     known = next((word for word in _GPU_KINDS if kind.lower().startswith(word)), None)
     if known is None:
         raise BindingError()
-    if known in _WITH_LIST:
-        _check_list(kind[len(known) :])
+    value = kind[len(known) :]
+    if known in _LISTS:
+        _check_list(value, _LISTS[known])
+    elif known.endswith(":") and (count := _COUNT.match(value)) and ("-" in count[0] or _overflows(count[0].strip(), 10)):
+        raise BindingError()
 
 
-def _check_list(text: str) -> None:
+def _check_list(text: str, base: int) -> None:
     """Numbers, each perhaps with ``*`` and how often. Raises BindingError that names the character at fault."""
-    for item in text.split(","):
-        for number in item.split("*"):
-            end = _LIST_NUMBER.match(number)
-            assert end is not None
-            if end.end() < len(number):
-                raise BindingError(f"Failed to validate {number}, offending character is {number[end.end()]}")
+    digits = "0123456789abcdefABCDEF*" if base == 16 else "0123456789*"
+    for item in filter(None, text.split(",")):
+        numbers = item.removeprefix("0x") if base == 16 else item
+        wrong = next((character for character in numbers if character not in digits), None)
+        if wrong is not None:
+            raise BindingError(f"Failed to validate {numbers}, offending character is {wrong}")
+        number, _, times = numbers.partition("*")
+        if (times and not times.isdecimal()) or _overflows(number, base) or _overflows(times, 10):
+            raise BindingError()
 
 
-_TRES_ITEM = re.compile(r"gres/[\w/]+:", re.ASCII)
-
-
-def is_tres_binding(text: str) -> bool:
-    """Whether a text is of ``gres/NAME:[verbose,]KIND``, the first of several is looked at."""
-    match = _TRES_ITEM.match(text)
-    if match is None:
-        return False
-    try:
-        check_gpu_binding(text[match.end() :])
-    except BindingError:
-        return False
-    return True
+def _overflows(digits: str, base: int) -> bool:
+    """Whether a number is too large for Slurm's 63 bits."""
+    digits = digits.lstrip("0")
+    return len(digits) > _MOST_DIGITS or int(digits or "0", base) > _LARGEST
 
 
 _MEMORY_WORDS = frozenset("quiet q verbose v none no nobind rank local prefer p".split())  # noqa: SIM905

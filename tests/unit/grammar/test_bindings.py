@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from grammar.bindings import BindingError, check_cpu_binding, check_memory_binding, cpu_binding_type
+from grammar.bindings import (
+    BindingError,
+    check_cpu_binding,
+    check_gpu_binding,
+    check_memory_binding,
+    cpu_binding_type,
+    is_tres_binding,
+)
 
 
 @pytest.mark.parametrize(
@@ -54,3 +61,59 @@ def test_lists_of_memory_are_repeated() -> None:
     check_memory_binding("verbose,map_mem:0*2,1")
     with pytest.raises(BindingError):
         check_memory_binding("map_mem:0x1")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "map:0*2,1",
+        "map_gpu:",
+        "map:1*",
+        "map:*2",
+        "map:,1,,2",
+        "mask:abc",
+        "mask_gpu:0xABC*2,1",
+        "mask:0x",
+        "verbose,Single:1",
+        "single:x",
+        "closest",
+        "map:1+gres/shard:single:2",
+        "single:1+",
+        "map:4294967296",
+    ],
+)
+def test_gpu_bindings(text: str) -> None:
+    check_gpu_binding(text)
+    assert is_tres_binding(f"gres/gpu:{text}")
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("map:0x1", ["Failed to validate 0x1, offending character is x"]),
+        ("map:1*a", ["Failed to validate 1*a, offending character is a"]),
+        ("mask:0X1", ["Failed to validate 0X1, offending character is X"]),
+        ("mask:1,0x1g", ["Failed to validate 1g, offending character is g"]),
+        ("map:1+gres/foo:map:z", ["Failed to validate z, offending character is z"]),
+        ("map:1+foo", []),
+        ("map:1*2*3", []),
+        ("map:" + "9" * 9999, []),
+        ("mask:1*a", []),
+        ("mask:0xffffffffffffffff", []),
+        ("single:-1", []),
+        ("per_task", []),
+        ("verbose,verbose,none", []),
+        ("", []),
+    ],
+)
+def test_what_is_no_gpu_binding(text: str, lines: list[str]) -> None:
+    with pytest.raises(BindingError) as caught:
+        check_gpu_binding(text)
+    assert list(caught.value.lines) == lines
+
+
+@pytest.mark.parametrize(
+    "text", ["gres/gpu", "gres/gpu:", "gres:", "gpu:single:1", "gres/gpu:a:single:1", ",gres/gpu:single:1"]
+)
+def test_what_is_no_tres_binding(text: str) -> None:
+    assert not is_tres_binding(text)
