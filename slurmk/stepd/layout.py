@@ -165,10 +165,18 @@ def _index(job: Mapping[str, Any], name: str) -> int:
     raise Refused(NO_SUCH_NODES)
 
 
-def _tasks(request: Mapping[str, Any], nodes: int) -> int:
+def _tasks(request: Mapping[str, Any], holdings: Sequence[Holding]) -> int:
+    """How many tasks there are, where it is not said: as many as fit the CPUs of the nodes where CPUs for a task are, and one
+    a node at least. Of a range of nodes these are as many as the job has. ``holdings`` are those of the nodes to choose from."""
     tasks = request.get("tasks")
     if tasks is None:
-        tasks = int(request.get("minimum_nodes") or nodes) * int(request.get("tasks_per_node") or 1)
+        nodes = min(int(request.get("maximum_nodes") or request.get("minimum_nodes") or len(holdings)), len(holdings))
+        nodes = max(nodes, int(request.get("minimum_nodes") or 0))
+        tasks = nodes * int(request.get("tasks_per_node") or 1)
+        each = request.get("cpus_per_task")
+        if each and not request.get("tasks_per_node"):
+            used = (int(holding.share["cpus"]) // holding.cpus_each for holding in holdings[:nodes])
+            tasks = max(tasks, sum(cpus // max(1, int(each)) for cpus in used))
     if not 0 < int(tasks) <= LARGEST:
         raise Refused(TOO_MANY)
     return int(tasks)
@@ -326,11 +334,11 @@ def _give(job: Mapping[str, Any], request: Mapping[str, Any], holdings: Sequence
         layout.cpus.append(max(1, free if needed is None else min(holding.whole_cores(needed), free)))
         layout.counted.append(max(1, free if needed is None else min(needed * holding.cpus_each, free)))
         layout.cpu_ids.append(holding.choose(layout.cpus[-1], free=layout.holds and free > 0))
-        memory = _memory(job, request, holding, count, layout.counted[-1] // holding.cpus_each)
+        memory, least = _memory(job, request, holding, count, layout.counted[-1] // holding.cpus_each)
         limit = int(holding.share["memory"])
-        if limit and memory > limit:
-            raise Refused(NO_MEMORY)
-        if limit and layout.holds and memory > holding.free_memory:
+        if limit and least > limit:
+            raise _too_much(request, limit)
+        if limit and layout.holds and least > holding.free_memory:
             raise Busy(BUSY)
         layout.memory.append(memory)
     if wanted is None:
@@ -351,15 +359,25 @@ def _cpus_needed(request: Mapping[str, Any], tasks: int, gres: Sequence[Tuple[st
     return tasks * max(1, int(request.get("cpus_per_task") or 1))
 
 
-def _memory(job: Mapping[str, Any], request: Mapping[str, Any], holding: Holding, tasks: int, cpus: int) -> int:
-    """MiB that the step holds on a node; 0 when nobody asked for a share of the job's memory."""
+def _memory(job: Mapping[str, Any], request: Mapping[str, Any], holding: Holding, tasks: int, cpus: int) -> Tuple[int, int]:
+    """MiB that the step holds on a node, of all CPUs that it gets there, and those of its tasks, without which it cannot begin.
+
+    0 when nobody asked for a share of the job's memory.
+    """
     if request.get("memory_per_node") is not None:
-        return int(request["memory_per_node"])
+        return (int(request["memory_per_node"]),) * 2
     per_cpu = request.get("memory_per_cpu")
     if per_cpu is None:
         per_cpu = job["request"].get("memory_per_cpu")
-        return min(int(per_cpu or 0) * cpus, max(0, holding.free_memory))
-    return int(per_cpu) * min(cpus, tasks * max(1, int(request.get("cpus_per_task") or 1)))
+        return (min(int(per_cpu or 0) * cpus, max(0, holding.free_memory)),) * 2
+    return int(per_cpu) * cpus, int(per_cpu) * min(cpus, tasks * max(1, int(request.get("cpus_per_task") or 1)))
+
+
+def _too_much(request: Mapping[str, Any], limit: int) -> Exception:
+    """What is said of more memory than the job has on a node: of too many CPUs, unless it is too much for each of them."""
+    if request.get("memory_per_node") is not None:
+        return Refused(NO_MEMORY)
+    return Refused(TOO_MANY) if int(request.get("memory_per_cpu") or 0) <= limit else Busy(BUSY)
 
 
 def parse_gres(text: Optional[str]) -> List[Tuple[str, str, int]]:

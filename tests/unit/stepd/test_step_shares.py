@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from slurmk.stepd.environment import device_variables, frequency_lines, gpu_indices, step_environment
-from slurmk.stepd.layout import NO_SUCH_GRES, TOO_MANY, Holding, Layout, Refused, distribute, lay_out
+from slurmk.stepd.layout import NO_SUCH_GRES, TOO_MANY, Busy, Holding, Layout, Refused, distribute, lay_out
 
 
 def job(*nodes: tuple[int, int], whole: bool = False, **request: Any) -> dict[str, Any]:
@@ -92,8 +92,13 @@ def test_cpus_of_gpus_are_all_that_a_step_gets() -> None:
         laid(job((4, 2)), tasks=1, gres_per_step="gres/gpu:2", cpus_per_gres="gres/gpu:4")
 
 
-def test_memory_of_cpus_counts_those_of_the_tasks() -> None:
-    assert laid(job((4, 0), (4, 0)), tasks=2, memory_per_cpu=200).memory == [200, 200]
+def test_memory_of_cpus_counts_all_that_the_step_gets() -> None:
+    """Its tasks' CPUs must have it; those that come along are only told of."""
+    assert laid(job((4, 0), (4, 0)), tasks=2, memory_per_cpu=200).memory == [800, 800]
+    with pytest.raises(Refused, match=TOO_MANY):
+        laid(job((4, 0), (4, 0)), tasks=8, memory_per_cpu=200)
+    with pytest.raises(Busy):
+        laid(job((4, 0), (4, 0)), tasks=2, memory_per_cpu=500)
 
 
 def test_a_step_has_the_gpus_that_its_exclusive_job_asked_for() -> None:
