@@ -7,23 +7,42 @@ from grammar.option_meanings import VALUES, meaning_of
 from grammar.options import SubmissionOption, options_of
 from slurmk.commands.command_help import ABOUT_THE_COMMAND, HELP_HEADING
 
-USAGE: dict[str, str] = {
+_HELP_USAGE: dict[str, str] = {
     "sbatch": "sbatch [OPTIONS(0)...] [ : [OPTIONS(N)...]] script(0) [args(0)...]",
     "srun": "srun [OPTIONS(0)... [executable(0) [args(0)...]]] [ : [OPTIONS(N)...]] executable(N) [args(N)...]",
     "salloc": "salloc [OPTIONS(0)...] [ : [OPTIONS(N)]] [command(0) [args(0)...]]",
 }
-"""As programs that read it expect it."""
+"""The first line of ``--help``, as programs that read it expect it."""
+
+_OPERANDS = {"sbatch": "executable [args...]", "srun": "executable [args...]", "salloc": "[command [args...]]"}
+"""What follows the options."""
+
+_WIDTH = 80
 
 _MARKS = {Argument.NONE: "", Argument.REQUIRED: "=VALUE", Argument.OPTIONAL: "[=VALUE]"}
 
 
 def usage_text(command: str) -> str:
-    return f"Usage: {USAGE[command]}\n"
+    """Every option that is not hidden in brackets, and what follows them."""
+    lines, start = [], f"Usage: {command}"
+    for word in (*(_short_form(row) for row in options_of(command) if not row.hidden), _OPERANDS[command]):
+        if len(start) + len(word) >= _WIDTH:
+            lines.append(start)
+            start = " " * len(f"Usage: {command}")
+        start += f" {word}"
+    return "\n".join((*lines, start)) + "\n"
+
+
+def _short_form(row: SubmissionOption) -> str:
+    value = "" if row.argument is Argument.NONE else VALUES.get(row.name, "value").lower()
+    if row.short and row.argument is not Argument.OPTIONAL:
+        return f"[-{row.short} {value}]" if value else f"[-{row.short}]"
+    return f"[--{row.name}{_MARKS[row.argument].replace('VALUE', value)}]"
 
 
 def help_text(command: str) -> str:
     """Every option that is not hidden, and what slurmk does with those it does not act on."""
-    lines = [f"Usage: {USAGE[command]}", ""]
+    lines = [f"Usage: {_HELP_USAGE[command]}", ""]
     shown = [row for row in options_of(command) if not row.hidden]
     lines += [_line(command, row) for row in shown if row.name not in ABOUT_THE_COMMAND]
     lines += ["", HELP_HEADING, *(_line(command, row) for row in shown if row.name in ABOUT_THE_COMMAND)]

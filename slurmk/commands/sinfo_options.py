@@ -55,6 +55,6 @@ OPTIONS: tuple[CommandOption, ...] = (
 
 USAGE_TEXT = (
     "[-adeFhlNRrsT] [-i seconds] [-M clusters] [-n nodes] [-o format | -O fields] [-p partitions]\n"
-    "             [-S keys] [-t states] [--json[=parser]] [--yaml[=parser]]"
+    "             [-S keys] [-t states] [--json=parser] [--yaml=parser]"
 )
 """What ``--usage`` prints behind the command's name."""

@@ -65,8 +65,8 @@ OPTIONS: tuple[CommandOption, ...] = (
 )
 
 USAGE_TEXT = (
-    "[-A accounts] [-h] [-i seconds] [-j [jobs]] [-l] [-L licenses] [-n names] [-o format | -O fields]\n"
-    "              [-p partitions] [-P] [-q qos] [-r] [-R reservations] [-s [steps]] [-S keys] [-t states] [-u users]\n"
-    "              [-w nodes] [--me] [--start] [--only-job-state] [--noconvert] [--json[=parser]] [--yaml[=parser]]"
+    "[-A accounts] [-h] [-i seconds] [-j jobs] [-l] [-L licenses] [-n names] [-o format | -O fields]\n"
+    "              [-p partitions] [-P] [-q qos] [-r] [-R reservations] [-s steps] [-S keys] [-t states] [-u users]\n"
+    "              [-w nodes] [--me] [--start] [--only-job-state] [--noconvert] [--json=parser] [--yaml=parser]"
 )
 """What ``--usage`` prints behind the command's name."""

@@ -460,6 +460,8 @@ def _step(
     values |= {name: value for name, source in _FROM_REQUEST.items() if (value := getattr(request, source)) is not None}
     if not options.get("required_nodes") and "nodes" not in options.values:
         values.pop("maximum_nodes", None)
+    if options.get("tasks") is None and _by_layout(request):
+        values.pop("tasks", None)
     if is_exact(options):
         values["exact"] = True
     if options.said.get("ntasks-per-socket", ("", ""))[0] == "environment":
@@ -492,6 +494,13 @@ def _step(
         preserve_environment=bool(options.get("preserve_environment")),
         **values,
     )
+
+
+def _by_layout(request: JobRequest) -> bool:
+    """Whether sockets, cores or threads say how many tasks an allocation has: of the step itself they do not."""
+    counts = (request.sockets_per_node, request.cores_per_socket, request.threads_per_core)
+    by_gpus = request.ntasks_per_tres is not None or "gres" in (request.tres_per_task or "")
+    return any(counts) and not by_gpus
 
 
 def _stream(name: str | None) -> str | None:

@@ -97,7 +97,7 @@ def lay_out(job: Mapping[str, Any], request: Mapping[str, Any], holdings: Sequen
         return _beside_all(job, sorted(nodes[: int(request.get("minimum_nodes") or len(nodes))]))
     candidates = _candidates(job, request)
     arbitrary = _distribution_word(request) == "arbitrary" and bool(request.get("nodelist"))
-    tasks = _tasks(request, len(candidates))
+    tasks = _tasks(request, [holdings[node] for node in candidates])
     if arbitrary:
         order = [_index(job, name) for name in _expand(request["nodelist"])][:tasks]
         if len(order) < tasks:
@@ -166,8 +166,8 @@ def _index(job: Mapping[str, Any], name: str) -> int:
 
 
 def _tasks(request: Mapping[str, Any], holdings: Sequence[Holding]) -> int:
-    """How many tasks there are, where it is not said: as many as fit the CPUs of the nodes where CPUs for a task are, and one
-    a node at least. Of a range of nodes these are as many as the job has. ``holdings`` are those of the nodes to choose from."""
+    """How many tasks there are, where it is not said: one a node, or with CPUs for a task as many as fit those of the nodes. Of
+    a range of nodes these are as many as the job has. ``holdings`` are those of the nodes to choose from."""
     tasks = request.get("tasks")
     if tasks is None:
         nodes = min(int(request.get("maximum_nodes") or request.get("minimum_nodes") or len(holdings)), len(holdings))

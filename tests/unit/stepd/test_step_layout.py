@@ -56,6 +56,23 @@ def test_tasks_of_nodes(request_: dict[str, Any], ranks: list[list[int]]) -> Non
     assert laid(job(), **request_).ranks == ranks
 
 
+@pytest.mark.parametrize(
+    ("request_", "counts"),
+    [
+        ({"minimum_nodes": 1, "maximum_nodes": 3}, [1, 1, 1]),  # a range: as many as the job has
+        ({"minimum_nodes": 1, "maximum_nodes": 9}, [1, 1, 1, 1]),
+        ({"minimum_nodes": 1, "maximum_nodes": 3, "tasks_per_node": 2}, [2, 2, 2]),
+        ({"minimum_nodes": 4, "cpus_per_task": 1}, [8, 8, 8, 8]),
+        ({"minimum_nodes": 2, "maximum_nodes": 2, "cpus_per_task": 3}, [2, 2]),
+        ({"minimum_nodes": 1, "maximum_nodes": 2, "cpus_per_task": 4}, [2, 2]),
+        ({"minimum_nodes": 2, "maximum_nodes": 2, "cpus_per_task": 4, "tasks_per_node": 1}, [1, 1]),
+        ({"minimum_nodes": 1, "maximum_nodes": 1, "cpus_per_task": 3, "overcommit": True}, [2]),
+    ],
+)
+def test_tasks_that_were_not_said(request_: dict[str, Any], counts: list[int]) -> None:
+    assert laid(job(nodes=4, cpus=8), **request_).counts == counts
+
+
 def test_arbitrary_distribution_follows_the_list() -> None:
     layout = laid(job(), tasks=4, distribution="arbitrary", nodelist="n2,n1,n1,n2")
     assert layout.job_nodes == [0, 1]
