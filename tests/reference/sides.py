@@ -143,6 +143,7 @@ def normalised(side: Side, text: str) -> str:
     for order, job in sorted(enumerate(side.jobs), key=lambda pair: -pair[1]):  # of a fresh reference small: not those in times
         number = rf"(?<!\d)(?<!\d:)0*{job}(?!\d|:\d)"
         text = re.sub(number, lambda match, order=order: f"<{order}>".rjust(len(match[0])), text)  # type: ignore[misc]
+    text = text.replace(f"SLURM_PRIO_PROCESS={os.nice(0)}\n", "SLURM_PRIO_PROCESS=0\n")  # of who runs the tests
     return text.replace(os.uname().nodename, "<host>")
 
 
