@@ -510,14 +510,15 @@ class Forecast:
     def _book_together(self, members: list[PendingRow], needs: dict[int, list[Requirement]]) -> list[Booking]:
         """One booking for each row, all with the same start; empty when there is no such start or it is too far away.
 
-        A component that can only start later moves the moment of all: they are booked anew from there on.
+        No two components have a node in common, as in Slurm. A component that can only start later moves the moment of all:
+        they are booked anew from there on.
         """
         moment = self.now
         for _ in range(TOGETHER):
             bookings: list[Booking] = []
             for row in members:
                 later = replace(row, eligible_time=max(row.eligible_time, moment))
-                booking = self.find(later, needs[row.job_id])
+                booking = self._find_apart(later, needs[row.job_id], bookings)
                 if booking is None or self.beyond(booking):
                     break
                 self.book(booking)
@@ -531,6 +532,20 @@ class Forecast:
                 return []
             moment = latest
         return []
+
+    def _find_apart(self, row: PendingRow, needs: list[Requirement], others: list[Booking]) -> Booking | None:
+        """The earliest start on nodes that none of ``others`` has."""
+        if not others:
+            return self.find(row, needs)
+        free = np.ones(len(self.available), dtype=np.bool_)
+        for other in others:
+            free[other.placement.nodes] = False
+        bits = pack(free)
+        apart = [replace(need, bits=need.bits & bits, comparable=False) for need in needs]
+        booking = self.find(row, apart)
+        if booking is not None:
+            booking.need = next(need for need, narrowed in zip(needs, apart, strict=True) if narrowed is booking.need)
+        return booking
 
     def beyond(self, booking: Booking) -> bool:
         """Whether it is so far ahead that nothing is promised (bf_window)."""

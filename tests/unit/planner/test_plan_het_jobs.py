@@ -89,8 +89,20 @@ def test_components_start_at_one_moment(case: tuple[Snapshot, Machine, list[Hold
     for group in {101, 102}:
         members = [row.job_id for row in pending if row.component_of == group]
         assert not started & set(members) or set(members) <= started
+        nodes = [node for start in told.starts if start.job_id in members for node in start.allocation.nodes]
+        assert len(nodes) == len(set(nodes))
         assert len({told.outlooks[job].start_time for job in members if job in told.outlooks}) <= 1
     book = Book(machine, list(holdings))
     for row in pending:
         book.holdings += holdings_of(made, row)
     assert not book.overcommitted()
+
+
+def test_no_two_components_share_a_node() -> None:
+    roomy = snapshot_of(((4, 8, 0), (4, 8, 0)), (component(1), component(2)), ())
+    made = plan(roomy)
+    assert [start.allocation.nodes for start in made.starts] == [("n0",), ("n1",)]
+    one_node = plan(snapshot_of(((4, 8, 0),), (component(1), component(2)), ()))
+    assert one_node.starts == ()
+    assert one_node.outlooks[1].reason is Reason.RESOURCES
+    assert one_node.outlooks[1].start_time is None
