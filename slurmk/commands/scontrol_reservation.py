@@ -23,7 +23,16 @@ from slurmk.core.effects import Accepted, Refused
 from slurmk.core.errors import MESSAGES, Errno
 from slurmk.core.events import CreateReservation, DeleteReservation, UpdateReservation
 from slurmk.core.reservation_use import UNKNOWN_NAME
-from slurmk.model.reservation import PURGE_AFTER, REPEATING, Names, Reservation, ReservationFlag, ReservationRequest
+from slurmk.model.reservation import (
+    KEEPING,
+    PURGE_AFTER,
+    REPEATING,
+    REPLACING,
+    Names,
+    Reservation,
+    ReservationFlag,
+    ReservationRequest,
+)
 
 
 class Session(scontrol_session.Session, Protocol):
@@ -423,13 +432,18 @@ def _only_names_entity(word: str) -> bool:
     return len(word) >= 3 and "=" not in word and "reservation".startswith(word.lower())
 
 
+NOT_REPLACED = "REPLACE and REPLACE_DOWN flags cannot be used with STATIC_ALLOC or MAINT flags"
+
+
 def _contradiction(request: ReservationRequest) -> str:
     """Flags that no reservation can have together, in words that stand before the refusal."""
     if bin(request.flags & REPEATING).count("1") > 1:
         return "Reservation has multiple reoccurring flags. Please specify only one reoccurring flag"
     if request.flags & ReservationFlag.TIME_FLOAT and request.flags & REPEATING:
         return "Reservation request has mutually exclusive flags. Repeating floating reservations are not supported."
-    if request.nodes and request.flags & (ReservationFlag.REPLACE | ReservationFlag.REPLACE_DOWN):
+    if request.flags & REPLACING and request.flags & KEEPING:
+        return NOT_REPLACED
+    if request.nodes and request.flags & REPLACING:
         return "REPLACE or REPLACE_DOWN flags should be used with the NodeCnt reservation option; do not specify Nodes"
     return ""
 
@@ -439,13 +453,15 @@ def _tell_contradiction(session: Session, request: ReservationRequest) -> None:
     reservation = session.controller.machine.reservations.get(request.name)
     if reservation is None or not session.call.caller.operator:
         return
-    replacing = request.flags & (ReservationFlag.REPLACE | ReservationFlag.REPLACE_DOWN)
-    if replacing and reservation.flags & ReservationFlag.SPEC_NODES:
+    flags = (reservation.flags | request.flags) & ~request.dropped_flags
+    if flags & REPLACING and flags & KEEPING:
+        session.say(f"scontrol: error: {NOT_REPLACED}\n")
+    elif request.flags & REPLACING and reservation.flags & ReservationFlag.SPEC_NODES:
         session.say(
             "scontrol: error: Reservation can't be updated with REPLACE or REPLACE_DOWN flags;"
             " they should be updated on a NodeCnt reservation\n"
         )
-    elif bin((reservation.flags | request.flags) & ~request.dropped_flags & REPEATING).count("1") > 1:
+    elif bin(flags & REPEATING).count("1") > 1:
         session.say(
             "scontrol: error: Cannot update reservation to have multiple reoccurring flags."
             " Please specify only one reoccurring flag\n"

@@ -11,6 +11,7 @@ from slurmk.core.errors import Errno, SlurmError
 from slurmk.core.state import State, Turn, limit_end
 from slurmk.model.node import Node
 from slurmk.model.reservation import (
+    REPLACING,
     CoreShare,
     Names,
     Reservation,
@@ -41,7 +42,7 @@ def with_resources(turn: Turn, reservation: Reservation, request: ReservationReq
         return reservation
     if request.nodes is None and not (request.node_count or request.core_count or request.gres):
         raise SlurmError(Errno.INVALID_NODE_NAME)
-    if request.nodes and reservation.flags & (ReservationFlag.REPLACE | ReservationFlag.REPLACE_DOWN):
+    if request.nodes and reservation.flags & REPLACING:
         raise SlurmError(Errno.INVALID_NODE_NAME)
     reservation = replace(reservation, features=request.features or reservation.features)
     if request.nodes:
@@ -252,9 +253,7 @@ def is_free(turn: Turn, reservation: Reservation, name: str, *, whole: bool) -> 
     node = turn.state.nodes[name]
     if not node.available:
         return False
-    if not reservation.flags & _SHARES and any(
-        whole or not other.cores for other in _overlapping(turn.state, reservation, (name,))
-    ):
+    if any(whole or not other.cores for other in _in_the_way(turn.state, reservation, (name,), named=False)):
         return False
     return bool(reservation.flags & ReservationFlag.IGNORE_JOBS) or not _busy(turn, reservation, (name,))
 
@@ -263,21 +262,32 @@ def _check_free(turn: Turn, reservation: Reservation, names: tuple[str, ...], *,
     """Named nodes must not be another's, nor in use by jobs that may still run by then."""
     if whole:
         check_overlap(turn.state, reservation, names)
-    elif any(not other.cores for other in _overlapping(turn.state, reservation, names)):
+    elif any(not other.cores for other in _in_the_way(turn.state, reservation, names, named=True)):
         raise SlurmError(Errno.RESERVATION_OVERLAP)
     if not reservation.flags & ReservationFlag.IGNORE_JOBS and _busy(turn, reservation, names):
         raise SlurmError(Errno.NODES_BUSY)
 
 
 def check_overlap(state: State, reservation: Reservation, names: tuple[str, ...]) -> None:
-    if reservation.flags & _SHARES or reservation.cores:
-        return
-    if _overlapping(state, reservation, names):
+    if not reservation.cores and _in_the_way(state, reservation, names, named=True):
         raise SlurmError(Errno.RESERVATION_OVERLAP)
 
 
 LOOK_AHEAD = 8 * 86400
 """Seconds after which what repeats has shown all that it does: weekly at least, and a day more for clocks that change."""
+
+
+def _in_the_way(state: State, reservation: Reservation, names: tuple[str, ...], *, named: bool) -> list[Reservation]:
+    """Other reservations that do not let this one have these nodes. One for maintenance lets it where it names them, or where
+    the maintenance is more than a week away."""
+    if reservation.flags & _SHARES:
+        return []
+    return [
+        other
+        for other in _overlapping(state, reservation, names)
+        if not other.flags & _SHARES
+        or (other.flags & ReservationFlag.MAINT and not named and _meet(reservation, other, within=7 * 86400))
+    ]
 
 
 def _overlapping(state: State, reservation: Reservation, names: tuple[str, ...]) -> list[Reservation]:
@@ -290,11 +300,12 @@ def _overlapping(state: State, reservation: Reservation, names: tuple[str, ...])
     ]
 
 
-def _meet(first: Reservation, second: Reservation) -> bool:
-    """Whether some occurrences of the two overlap in time."""
+def _meet(first: Reservation, second: Reservation, within: int | None = None) -> bool:
+    """Whether some occurrences of the two overlap in time; ``within`` so many seconds of the first's start."""
     since = max(first.start_time, second.start_time)
+    until = since + LOOK_AHEAD if within is None else min(since + LOOK_AHEAD, first.start_time + within)
     one, other = first.after(since), second.after(since)
-    while max(one.start_time, other.start_time) < since + LOOK_AHEAD:
+    while max(one.start_time, other.start_time) < until:
         if one.start_time < other.end_time and other.start_time < one.end_time:
             return True
         if one.end_time > other.end_time:

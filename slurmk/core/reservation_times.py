@@ -64,8 +64,7 @@ def tick(turn: Turn) -> None:
         if reservation.end_time <= turn.now and not reservation.flags & ReservationFlag.TIME_FLOAT:
             _over(turn, reservation)
         elif _idle_too_long(turn, reservation):
-            _end_use(turn, reservation)
-            forget(turn, reservation)
+            _purge(turn, reservation)
         else:
             _refill(turn, reservation)
     if mark(state, turn.now):
@@ -95,9 +94,14 @@ def _end_running(turn: Turn, reservation: Reservation) -> None:
             end(turn, job, JobState.TIMEOUT, Reason.TIME_LIMIT)
 
 
-def _end_use(turn: Turn, reservation: Reservation) -> None:
+def _purge(turn: Turn, reservation: Reservation) -> None:
+    """Nobody uses it: it is gone, or comes again at its next time."""
+    if reservation.flags & REPEATING:
+        keep(turn, reservation.next())
+        return
     _end_running(turn, reservation)
     _release_waiting(turn, reservation)
+    forget(turn, reservation)
 
 
 def _release_waiting(turn: Turn, reservation: Reservation) -> None:

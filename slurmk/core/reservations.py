@@ -17,8 +17,10 @@ from slurmk.core.reservation_times import forget, keep
 from slurmk.core.reservation_use import jobs_of, with_access
 from slurmk.core.state import State, Turn
 from slurmk.model.reservation import (
+    KEEPING,
     PURGE_AFTER,
     REPEATING,
+    REPLACING,
     Reservation,
     ReservationFlag,
     ReservationRequest,
@@ -109,6 +111,7 @@ def _new(turn: Turn, request: ReservationRequest) -> Reservation:
         raise SlurmError(Errno.RESERVATION_NAME_DUP)
     flags = request.flags
     _check_repeats(flags)
+    _check_replaces(flags)
     start, ending = _times(turn, request, flags)
     number = state.last_reservation + 1
     blank = Reservation("", number, start, ending, flags=flags, purge_after=PURGE_AFTER)
@@ -125,6 +128,12 @@ def _check_repeats(flags: ReservationFlag) -> None:
     """A reservation comes again in one way at most, and not when it floats."""
     ways = bin(flags & REPEATING).count("1")
     if ways > 1 or (ways and flags & ReservationFlag.TIME_FLOAT):
+        raise SlurmError(Errno.NOT_SUPPORTED)
+
+
+def _check_replaces(flags: ReservationFlag) -> None:
+    """One whose nodes stay what they are has none replaced."""
+    if flags & REPLACING and flags & KEEPING:
         raise SlurmError(Errno.NOT_SUPPORTED)
 
 
@@ -161,12 +170,13 @@ def _changed(turn: Turn, reservation: Reservation, request: ReservationRequest) 
     if request.flags & ReservationFlag.TIME_FLOAT or request.dropped_flags & ReservationFlag.TIME_FLOAT:
         raise SlurmError(Errno.INVALID_TIME_VALUE)
     named = reservation.flags & ReservationFlag.SPEC_NODES
-    if named and request.flags & (ReservationFlag.REPLACE | ReservationFlag.REPLACE_DOWN):
+    if named and request.flags & REPLACING:
         raise SlurmError(Errno.NOT_SUPPORTED)
     if request.flags & ReservationFlag.PART_NODES and not request.partition:
         raise SlurmError(Errno.INVALID_PARTITION_NAME)
     flags = (reservation.flags | request.flags) & ~request.dropped_flags
     _check_repeats(flags)
+    _check_replaces(flags)
     changed = replace(reservation, flags=flags)
     changed = with_access(turn.directory, changed, request)
     changed = _with_times(turn, changed, request)

@@ -47,6 +47,12 @@ REPEATING = (
 )
 """Flags of reservations that come again; a reservation has at most one of them."""
 
+REPLACING = ReservationFlag.REPLACE | ReservationFlag.REPLACE_DOWN
+"""Flags of reservations whose nodes are replaced."""
+
+KEEPING = ReservationFlag.STATIC | ReservationFlag.MAINT
+"""Flags of reservations whose nodes stay what they are, which go with none of those."""
+
 FLAG_WORDS: tuple[tuple[ReservationFlag, str], ...] = (
     (ReservationFlag.MAINT, "MAINT"),
     (ReservationFlag.FLEX, "FLEX"),
@@ -92,6 +98,10 @@ class Access:
             return True
         known = any(name in self.names for name in names)
         return known != self.denied
+
+    def in_small_letters(self) -> Access:
+        """The same of names that are the same in any letters, as those of accounts are."""
+        return replace(self, names=tuple(name.lower() for name in self.names))
 
     def __str__(self) -> str:
         return ",".join(f"-{name}" if self.denied else name for name in self.names)

@@ -102,7 +102,7 @@ NODE: Shape[NodeOf] = Shape(
     Member("reason_changed_at", _of(lambda node: number(node.reason_time))),
     Member("reason_set_by_user", _of(reason_user)),
     Member("resume_after", _of(lambda node: number(node.resume_time))),
-    constant("reservation", ""),
+    Member("reservation", lambda each: each.view.reservation),
     constant("suspend_time", INFINITY, since=45),
     Member("alloc_memory", lambda each: each.view.memory_used),
     Member("alloc_cpus", lambda each: each.view.cpus_used),

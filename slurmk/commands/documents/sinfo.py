@@ -125,7 +125,7 @@ ROW: Shape[RowView] = Shape(
         Member("time", _first(lambda view: view.node.reason_time, 0)),
         Member("user", _first(lambda view: reason_user(view.node), "root"), until=44),
     ),
-    constant("reservation", ""),
+    Member("reservation", _first(lambda view: view.reservation, "")),
     Member("reason_set_by_user", _first(lambda view: reason_user(view.node), ""), since=45),
     constant("resource_spec", {"cpus": "", "memory": 0}),
     *(Member("partition", _partition(version), version, version) for version in VERSIONS),

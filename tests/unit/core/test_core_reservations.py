@@ -409,6 +409,47 @@ def test_features_that_cannot_all_be_had_are_refused(cluster: Cluster) -> None:
     assert reservation(cluster).nodes == ("n1", "n5", "n6")
 
 
+@pytest.mark.parametrize("kept", [ReservationFlag.STATIC, ReservationFlag.MAINT])
+@pytest.mark.parametrize("replaced", [ReservationFlag.REPLACE, ReservationFlag.REPLACE_DOWN])
+def test_nodes_are_either_kept_or_replaced(cluster: Cluster, kept: ReservationFlag, replaced: ReservationFlag) -> None:
+    answer = create(cluster, nodes=None, node_count=1, flags=kept | replaced)
+    assert isinstance(answer, Refused)
+    assert answer.error.errno is Errno.NOT_SUPPORTED
+    for first, second in ((kept, replaced), (replaced, kept)):
+        create(cluster, nodes=None, node_count=1, flags=first)
+        refused = update(cluster, flags=second)
+        assert isinstance(refused, Refused)
+        assert refused.error.errno is Errno.NOT_SUPPORTED
+        cluster.tell(DeleteReservation(cluster.now, ROOT, "r"))
+
+
+@pytest.mark.parametrize(
+    ("flag", "days", "named", "counted"),
+    [
+        (ReservationFlag.OVERLAP, 0, True, True),
+        (ReservationFlag.MAINT, 0, True, False),
+        (ReservationFlag.MAINT, 1, True, False),
+        (ReservationFlag.MAINT, 8, True, True),
+        (ReservationFlag.NONE, 8, False, False),
+    ],
+)
+def test_what_is_shared_with_others(cluster: Cluster, flag: ReservationFlag, days: int, named: bool, counted: bool) -> None:
+    start = int(cluster.now) + 600
+    create(cluster, start_time=start + days * 86400, nodes=names("n5", "n6", "n7"), flags=flag)
+    daily = {"start_time": start, "flags": ReservationFlag.DAILY, "partition": "cpu"}
+    assert isinstance(create(cluster, name="s", nodes=names("n5"), **daily), Accepted) is named
+    assert isinstance(create(cluster, name="t", nodes=None, node_count=2, **daily), Accepted) is counted
+
+
+def test_one_that_comes_again_is_not_purged_for_good(cluster: Cluster) -> None:
+    flags = ReservationFlag.PURGE_COMP | ReservationFlag.DAILY
+    create(cluster, start_time=int(cluster.now), flags=flags, purge_after=120)
+    cluster.tick()
+    cluster.tick(120)
+    assert reservation(cluster).start_time == 1000 + 86400
+    assert not reservation(cluster).active(int(cluster.now))
+
+
 def test_nodes_are_marked_while_it_is_active(cluster: Cluster) -> None:
     create(cluster, nodes=names("n5"))
     create(cluster, name="m", nodes=names("n6"), flags=ReservationFlag.MAINT)
