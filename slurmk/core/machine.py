@@ -354,6 +354,7 @@ class Machine:
             if job is not None:
                 _alarm(turn, job)
         turns.tick(turn)
+        preemption.tick(turn)
         reservation_times.tick(turn)
         nodes.resume_due(turn)
         forget_old(turn)

@@ -15,7 +15,7 @@ from slurmk.core import arrays, mail
 from slurmk.core.effects import Launch
 from slurmk.core.endings import waits_after_failure
 from slurmk.core.events import Planned
-from slurmk.core.preemption import carry_out, forget_gone, resume_parked
+from slurmk.core.preemption import carry_out, forget_gone, resume_parked, watch_exemptions
 from slurmk.core.quotas import within_quotas
 from slurmk.core.reservation_use import within_reservations
 from slurmk.core.state import NodeUsage, Phase, State, Turn, limit_end, over_time, phase_of, watch_limit
@@ -49,6 +49,7 @@ def planned(turn: Turn, event: Planned) -> None:
     forget_gone(state, planned=not stale)
     for preempt in event.plan.preempted:
         carry_out(turn, preempt)
+    watch_exemptions(turn)
     _tell(turn, event.plan.outlooks.items())
 
 
@@ -105,7 +106,7 @@ def _share_fits(state: State, job: Job, share: NodeShare, partition: Partition, 
     if node is None or not node.available or share.node not in partition.nodes:
         return False
     usage = state.usage.get(share.node) or NodeUsage()
-    if usage.whole or (whole and usage.jobs):
+    if usage.whole or (whole and usage.jobs - usage.parked):
         return False
     if usage.cpus + share.cpus > _cpus(node, usage, partition, job):
         return False

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from grammar.errors import GrammarError
-from grammar.times import parse_duration
+from grammar.times import parse_duration_seconds
 from slurmk.core.effects import Signal
 from slurmk.core.endings import end, requeue
 from slurmk.core.events import KillFlag
@@ -65,7 +65,8 @@ def rules(state: State, directory: Directory) -> Preemption | None:
     said = state.site.preempt_parameters
     youngest_first = "youngest_first" in said or "preempt_youngest_first" in state.site.scheduler_parameters
     served = frozenset(state.gave_way.values())
-    return Preemption(kind == BY_PARTITION, victims, preempts, served, youngest_first, "reclaim_licenses" in said)
+    reclaims, memory = "reclaim_licenses" in said, state.site.memory_is_consumable
+    return Preemption(kind == BY_PARTITION, victims, preempts, served, youngest_first, reclaims, memory_stays=memory)
 
 
 def _leaves(state: State, job: Job) -> frozenset[str]:
@@ -118,10 +119,28 @@ def _exempt_seconds(state: State, directory: Directory, job: Job) -> int:
     if own is not None:
         return own
     try:
-        minutes = parse_duration(state.site.parameters.get("PreemptExemptTime") or "0")
+        return parse_duration_seconds(state.site.parameters.get("PreemptExemptTime") or "0") or 0
     except GrammarError:
         return 0
-    return 0 if minutes >= 1 << 31 else minutes * 60
+
+
+def watch_exemptions(turn: Turn) -> None:
+    """Have a plan made when the first of the jobs that are exempt from preemption for a while may be preempted."""
+    state = turn.state
+    if state.site.preempt_type not in (BY_PARTITION, BY_QOS) or not state.pending:
+        return
+    running = [state.jobs[job_id] for job_id in state.holding]
+    ends = [job.start_time + _exempt_seconds(state, turn.directory, job) for job in running]
+    state.exempt_until = min((end for end in ends if end > turn.now), default=0)
+    if state.exempt_until:
+        turn.wake_at(state.exempt_until, 0)
+
+
+def tick(turn: Turn) -> None:
+    """Plan anew when a job is exempt from preemption no more."""
+    if 0 < turn.state.exempt_until <= turn.now:
+        turn.state.exempt_until = 0
+        turn.wake_planner()
 
 
 def carry_out(turn: Turn, preempt: Preempt) -> None:

@@ -123,6 +123,7 @@ class State:
         self.partition_tres: dict[str, dict[str, int]] = {}  # of all nodes of a partition, as they are now
         self.gave_way: dict[int, int] = {}  # jobs that give way, and the job each does it for
         self.parked: set[int] = set()  # jobs that are suspended for others
+        self.exempt_until = 0  # when the first running job may be preempted that may not be now; 0: none
         self.next_turn = 0  # when jobs that share CPUs change places; 0 while none has to wait for its turn
         self.changes_at_turn = -1
         self.reservations: dict[str, Reservation] = {}

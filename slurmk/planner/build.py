@@ -405,7 +405,7 @@ def running_row(job: Job, now: int, site: Site, latest: int | None = None) -> Ru
         account=job.account,
         qos=job.qos,
     )
-    return parked(row) if job.parked else row
+    return parked(row, memory=site.memory_is_consumable) if job.parked else row
 
 
 def _pending_rows(

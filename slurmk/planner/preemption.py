@@ -103,7 +103,7 @@ def candidates(forecast: Forecast, row: PendingRow, need: Requirement) -> list[R
         lower = _gives_way(rules, victim, row, need, allowed)
         nodes = (position.get(name, -1) for name in running.allocation.nodes)
         helps = (running.licenses and need.wants_licenses) or any(node >= 0 and need.eligible[node] for node in nodes)
-        if lower and helps and not (victim.suspends and need.whole):
+        if lower and helps:
             found.append((victim, running))
 
     def cheapness(pair: tuple[Victim, RunningRow]) -> tuple[int, ...]:
@@ -164,7 +164,7 @@ def _remove(forecast: Forecast, victim: RunningRow) -> None:
     assert rules is not None
     forecast.release(victim.job_id)
     if rules.victims[victim.job_id].suspends:
-        stays = parked(victim)
+        stays = parked(victim, memory=rules.memory_stays)
         forecast.hold(stays)
         forecast.inventory.hold(stays.allocation)
 
@@ -176,7 +176,8 @@ def _put_back(forecast: Forecast, victim: RunningRow) -> None:
     forecast.inventory.hold(victim.allocation)
 
 
-def parked(row: RunningRow) -> RunningRow:
-    """A job that is suspended for others: it keeps its memory and GRES, not its CPUs."""
-    shares = tuple(replace(share, cpus=0, cpu_ids=()) for share in row.allocation.shares)
+def parked(row: RunningRow, *, memory: bool) -> RunningRow:
+    """A job that is suspended for others: it keeps its memory, where that is counted, and its GRES, not its CPUs."""
+    kept = [share for share in row.allocation.shares if share.gres or (memory and share.memory)]
+    shares = tuple(replace(share, cpus=0, cpu_ids=()) for share in kept)
     return replace(row, allocation=replace(row.allocation, shares=shares, whole_nodes=False))

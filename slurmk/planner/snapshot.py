@@ -190,7 +190,8 @@ class Preemption:
     """Who may preempt whom: jobs in partitions of a lower tier, or of QOS that the job's QOS (``preempts``) names.
 
     ``served`` are waiting jobs that others give way to already. With ``youngest_first`` those that began last give way first,
-    whatever their priorities are. Licences are a reason to preempt with ``reclaims_licenses`` alone.
+    whatever their priorities are. Licences are a reason to preempt with ``reclaims_licenses`` alone. Who is suspended for others
+    keeps its memory with ``memory_stays``.
     """
 
     by_partition: bool
@@ -199,6 +200,7 @@ class Preemption:
     served: frozenset[int] = frozenset()
     youngest_first: bool = False
     reclaims_licenses: bool = False
+    memory_stays: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from core_story import ALICE, BOB, ROOT, Cluster, small_site
 
-from slurmk.core.effects import Signal, Terminate, UpdateLimit
+from slurmk.core.effects import Signal, Terminate, UpdateLimit, WakePlanner
 from slurmk.core.events import KillFlag
 from slurmk.core.priority import Directory, QosPreemption
 from slurmk.model.site import Site
@@ -277,3 +277,33 @@ def test_within_a_qos_the_higher_priority_preempts() -> None:
         cluster.kill(*map(str, (*held, lower, higher)), caller=ROOT)
         for job_id in held:
             cluster.released(job_id)
+
+
+def test_an_exemption_of_seconds_ends_by_itself() -> None:
+    site = tiers()
+    cluster = Cluster(replace(site, parameters={**site.parameters, "PreemptExemptTime": "00:00:10"}))
+    jobs = fill(cluster)
+    cluster.submit(ALICE, tasks=16, partition="high")
+    cluster.plan()
+    assert cluster.terminated() == []
+    cluster.now += 9
+    cluster.tick()
+    cluster.plan()
+    assert cluster.terminated() == []
+    cluster.now += 1
+    assert WakePlanner in map(type, cluster.tick())
+    cluster.plan()
+    assert cluster.terminated() == [jobs[-1]]
+
+
+@pytest.mark.parametrize("victim", [{"tasks": 16}, {"tasks": 1}, {"tasks": 1, "shared": "none"}])
+def test_who_wants_whole_nodes_has_others_suspended_where_memory_is_not_counted(victim: dict[str, Any]) -> None:
+    cluster = Cluster(tiers("SUSPEND,GANG", memory_is_consumable=False))
+    parked = cluster.submit(BOB, partition="low", required_nodes="n5", **victim)
+    cluster.plan()
+    assert cluster.launched() == [parked]
+    urgent = cluster.submit(ALICE, tasks=1, shared="none", partition="high", required_nodes="n5")
+    cluster.plan()
+    cluster.plan()
+    assert cluster.job(parked).state is JobState.SUSPENDED
+    assert cluster.launched() == [urgent]
