@@ -16,7 +16,7 @@ from slurmk.commands.frame import VERSION, early_answer, read_options
 from slurmk.commands.processes import Task, tasks_of
 from slurmk.commands.srun import local_part
 from slurmk.core.errors import Errno, SlurmError
-from slurmk.core.selection import parse, why_none
+from slurmk.core.selection import parse_step
 from slurmk.model.job import BATCH_STEP, EXTERN_STEP, Job, Step
 
 _VALUE = Argument.REQUIRED
@@ -91,9 +91,9 @@ def _filters(given: Sequence[Given]) -> dict[str, int]:
 def _step(call: Call, controller: Controller, output: Output, name: str) -> tuple[Job, Step]:
     """The running step of that name. Raises Failure."""
     try:
-        chosen = parse(name, controller.machine.jobs.values())
-    except SlurmError:
-        raise Failure(f"sattach: fatal: Bad job/step specified: {name}: {why_none(name)}\n") from None
+        chosen = parse_step(name, controller.machine.jobs.values())
+    except SlurmError as error:
+        raise Failure(f"sattach: fatal: Bad job/step specified: {name}: {error}\n") from None
     if chosen.step_id is None:
         output.write(f"Usage: sattach {USAGE_TEXT}\n")
         raise Failure("sattach: error: Failed to parse stepid from command line options\n")

@@ -17,7 +17,7 @@ from slurmk.commands.call import Call, Controller, Failure, Output, Unreadable
 from slurmk.commands.frame import HELP, USAGE, VERSION, early_answer, read_options
 from slurmk.commands.srun import local_part
 from slurmk.core.errors import Errno, SlurmError
-from slurmk.core.selection import parse, why_none
+from slurmk.core.selection import parse_step
 from slurmk.model.job import Job
 from slurmk.model.site import Site
 
@@ -171,9 +171,9 @@ def _job(call: Call, controller: Controller, values: Mapping[str, str]) -> Job:
         need = "Need a job id to run this command.  Run from within a Slurm job or use the --jobid option."
         raise Failure(f"sbcast: error: {need}\n")
     try:
-        chosen = parse(text, controller.machine.jobs.values())
-    except SlurmError:
-        raise Failure(f"sbcast: fatal: Bad job/step specified: {text}: {why_none(text)}\n") from None
+        chosen = parse_step(text, controller.machine.jobs.values())
+    except SlurmError as error:
+        raise Failure(f"sbcast: fatal: Bad job/step specified: {text}: {error}\n") from None
     machine = controller.machine
     try:
         job = machine.select(chosen)[0]

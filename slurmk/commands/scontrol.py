@@ -32,7 +32,7 @@ from slurmk.commands.written_configuration import written_configuration
 from slurmk.core.effects import Accepted, Refused
 from slurmk.core.errors import MESSAGES, Errno, SlurmError
 from slurmk.core.events import Event, Hold, JobSelection, Requeue, Suspend
-from slurmk.core.selection import name_of, parse, why_none
+from slurmk.core.selection import name_of, parse, parse_step
 from slurmk.model.job import Job
 from slurmk.model.states import JobFlag, JobState
 
@@ -464,9 +464,9 @@ async def _write_script(session: Session, name: str, path: str | None) -> int:
     """The script of the caller's own job, or of any for operators; the exit code is 0 unless the id makes no sense."""
     machine = session.controller.machine
     try:
-        selection = parse(name, machine.jobs.values())
-    except SlurmError:
-        return session.say(f"scontrol: fatal: Bad job/step specified: {name}: {why_none(name)}\n")
+        selection = parse_step(name, machine.jobs.values())
+    except SlurmError as error:
+        return session.say(f"scontrol: fatal: Bad job/step specified: {name}: {error}\n")
     try:
         job = machine.select(selection)[0]
         if not machine.may_change(session.call.caller, job):

@@ -23,7 +23,7 @@ from slurmk.commands.job_text import (
 )
 from slurmk.commands.node_text import gres_held
 from slurmk.core.errors import SlurmError
-from slurmk.core.selection import parse, why_none
+from slurmk.core.selection import parse, parse_step
 from slurmk.core.submission import tracks_keys
 from slurmk.model.job import BATCH_STEP, EXTERN_STEP, GresShare, Job, JobRequest, NodeShare, Step
 from slurmk.model.node import Node
@@ -464,9 +464,9 @@ async def show_step(
         return 0
     prefix = f"scontrol: error: scontrol_print_step: slurm_get_job_steps({name}) failed: "
     try:
-        selection = parse(name, controller.machine.jobs.values())
-    except SlurmError:
-        output.error(f"{prefix}{why_none(name)}\n")
+        selection = parse_step(name, controller.machine.jobs.values())
+    except SlurmError as error:
+        output.error(f"{prefix}{error}\n")
         return 1
     if not any(_is_named(job, selection.job_id) for job in controller.machine.jobs.values()):
         output.error(f"{prefix}Invalid job id specified\n")

@@ -16,10 +16,10 @@ from grammar.times import format_elapsed
 from grammar.tres import format_tres
 from slurmk.commands.call import Call, Controller, Failure, Output
 from slurmk.commands.frame import USAGE, VERSION, early_answer, read_options
-from slurmk.commands.job_text import STEP_NAMES, step_id_text
+from slurmk.commands.job_text import STEP_NAMES
 from slurmk.commands.processes import Task, measured, tasks_of
 from slurmk.core.errors import Errno, SlurmError
-from slurmk.core.selection import NO_JOB, parse, why_none
+from slurmk.core.selection import NO_JOB, PENDING_STEP, parse_step
 from slurmk.model.job import BATCH_STEP, Job, Step
 
 _VALUE = Argument.REQUIRED
@@ -177,7 +177,7 @@ FIELDS: tuple[Field, ...] = (
     Field("AveVMSize", 10, _average("vsize")),
     Field("ConsumedEnergy", 14, lambda row: "0"),
     Field("ConsumedEnergyRaw", 17, lambda row: "0"),
-    Field("JobID", -12, lambda row: step_id_text(row.step, row.job)),
+    Field("JobID", -12, lambda row: _step_name(row.job.job_id, row.step.step_id)),
     Field("MaxDiskRead", 12, _most("disk_read")),
     Field("MaxDiskReadNode", 15, _node("disk_read", max)),
     Field("MaxDiskReadTask", 15, _task("disk_read", max)),
@@ -270,12 +270,15 @@ async def run(call: Call, controller: Controller, output: Output) -> int:
 
 
 def _selection(controller: Controller, name: str) -> tuple[int, int | None]:
-    """(job, step) of ``12``, ``12.0``, ``12.batch``. Raises Failure."""
+    """(job, step) of ``12``, ``12.0``, ``12.batch``; the number of an array's element or of a component means nothing. Raises
+    Failure."""
+    wrong = f"sstat: fatal: Bad job/step specified: {name}"
+    if not name.startswith(("s", *"0123456789")):
+        raise Failure(f"{wrong}\n")
     try:
-        chosen = parse(name, controller.machine.jobs.values())
-    except SlurmError:
-        why = f": {why_none(name)}" if name.startswith("s") else ""
-        raise Failure(f"sstat: fatal: Bad job/step specified: {name}{why}\n") from None
+        chosen = parse_step(name, controller.machine.jobs.values())
+    except SlurmError as error:
+        raise Failure(f"{wrong}: {error}\n") from None
     if chosen.job_id == NO_JOB:
         raise Failure(f"sstat: error: couldn't get steps for SLUID={typed_sluid(name.partition('.')[0])}\n", 0)
     return chosen.job_id, chosen.step_id
@@ -285,28 +288,41 @@ async def _rows(
     call: Call, controller: Controller, output: Output, job_id: int, step_id: int | None, *, every: bool, convert: bool
 ) -> list[Row]:
     """The steps that a name means, measured; what stands against it is told."""
-    job = controller.machine.jobs.get(job_id)
-    if job is None:
+    jobs = controller.machine.jobs
+    if job_id not in jobs:
         output.error(f"sstat: error: couldn't get steps for JobId={job_id}\n")
         return []
-    steps = sorted(job.steps, key=lambda step: (step.step_id != BATCH_STEP, step.step_id))
-    if not steps:
-        output.error(f"sstat: error: No steps running for JobId={job_id}\n")
-        return []
     if step_id is not None:
-        steps = [step for step in steps if step.step_id == step_id]
-        if not steps:
-            output.error(f"sstat: error: StepId={job_id}.{STEP_NAMES.get(step_id, step_id)} not found running.\n")
-    elif not every:
-        steps = ([step for step in steps if step.step_id != BATCH_STEP] or steps)[:1]
-    if steps and not controller.machine.may_change(call.caller, job):
-        name = f"{job_id}.{STEP_NAMES.get(steps[0].step_id, steps[0].step_id)}"
+        found = [(jobs[job_id], step) for step in jobs[job_id].steps if step.step_id == step_id]
+        if not found:
+            output.error(f"sstat: error: StepId={_step_name(job_id, step_id)} not found running.\n")
+    else:
+        of_array = [job for job in jobs.values() if job_id in (job.job_id, job.array_job_id)]
+        found = [(job, step) for job in sorted(of_array, key=lambda job: job.job_id) for step in _by_number(job)]
+        if not found:
+            output.error(f"sstat: error: No steps running for JobId={job_id}\n")
+        if not every:
+            found = [(job, step) for job, step in found if step.step_id not in STEP_NAMES][:1]
+    if found and not controller.machine.may_change(call.caller, found[0][0]):
+        job, step = found[0]
+        name = _step_name(job.job_id, step.step_id)
         denied = SlurmError(Errno.USER_ID_MISSING)
-        first = f"slurm_job_step_stat: there was an error with the request to {steps[0].nodes[0]} rc = {denied}"
+        first = f"slurm_job_step_stat: there was an error with the request to {step.nodes[0]} rc = {denied}"
         output.error(f"sstat: error: {first}\nsstat: error: problem getting step_layout for StepId={name}: {denied}\n")
         return []
-    tasks, _ = await tasks_of(controller, job) if steps else ([], [])
-    return [Row(job, step, [task for task in tasks if task.step_id == step.step_id], convert) for step in steps]
+    tasks = {job.job_id: (await tasks_of(controller, job))[0] for job in {id(job): job for job, _ in found}.values()}
+    return [
+        Row(job, step, [task for task in tasks[job.job_id] if task.step_id == step.step_id], convert) for job, step in found
+    ]
+
+
+def _by_number(job: Job) -> list[Step]:
+    return sorted(job.steps, key=lambda step: (step.step_id != BATCH_STEP, step.step_id))
+
+
+def _step_name(job_id: int, step_id: int) -> str:
+    """``12.0``, ``12.batch``: by the record's own number, also of an array's element and of a component."""
+    return f"{job_id}.{'TBD' if step_id == PENDING_STEP else STEP_NAMES.get(step_id, step_id)}"
 
 
 def _help_format() -> str:

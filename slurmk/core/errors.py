@@ -138,6 +138,7 @@ class Errno(IntEnum):
     EMPTY_HET_JOB_COMPONENT = 2146
     INVALID_HET_JOB_COMPONENT_NEGATIVE = 2147
     INVALID_HET_JOB_COMPONENT_TOO_LARGE = 2148
+    INVALID_HET_JOB_COMPONENT_NON_NUMERIC = 2149
     EMPTY_STEP_ID = 2150
     INVALID_STEP_ID_NEGATIVE = 2151
     INVALID_STEP_ID_TOO_LARGE = 2152
@@ -301,6 +302,7 @@ MESSAGES: dict[Errno, str] = {
     Errno.EMPTY_HET_JOB_COMPONENT: "HetJob component must not be an empty string",
     Errno.INVALID_HET_JOB_COMPONENT_NEGATIVE: "HetJob component can not be a negative number",
     Errno.INVALID_HET_JOB_COMPONENT_TOO_LARGE: "HetJob component larger than acceptable range",
+    Errno.INVALID_HET_JOB_COMPONENT_NON_NUMERIC: "Unknown error 2149",
     Errno.EMPTY_STEP_ID: "StepID must not be an empty string",
     Errno.INVALID_STEP_ID_NEGATIVE: "StepID can not be a negative number",
     Errno.INVALID_STEP_ID_TOO_LARGE: "StepID larger than acceptable range",

@@ -24,6 +24,9 @@ class Selected:
 
 _TASKS = re.compile(r"(\d+)(?:-(\d+)(?::(\d+))?)?$")
 _JOB = re.compile(r"(\d+)(?:_(\*|\[[\d,:%-]+\]|\d+))?(?:\+(\d+))?(?:\.(\d+|batch|extern|interactive))?$")
+PENDING_STEP = 0xFFFFFFFD
+"""The number of a step that has none yet; its name is TBD."""
+
 _STEPS = {"batch": 0xFFFFFFFB, "extern": 0xFFFFFFFC, "interactive": 0xFFFFFFFA}
 
 
@@ -51,9 +54,85 @@ def number_of(sluid: str, jobs: Iterable[Job]) -> int:
     return next((job.job_id for job in jobs if job.sluid == sluid), NO_JOB)
 
 
-def why_none(text: str) -> str:
-    """What is said of a text that ``parse`` refuses."""
-    return "SLUID is invalid" if text.startswith("s") else "JobID can not be zero"
+@dataclass(frozen=True, slots=True)
+class _Number:
+    """A number in the name of a step, and what its faults are called."""
+
+    largest: int
+    empty: Errno
+    negative: Errno
+    too_large: Errno
+    no_number: Errno
+
+    def read(self, text: str) -> int:
+        """Raises SlurmError."""
+        if not text:
+            raise SlurmError(self.empty)
+        if text.startswith("-"):
+            raise SlurmError(self.negative)
+        if not (text.isascii() and text.isdigit()):
+            raise SlurmError(self.no_number)
+        if len(text) > _DIGITS or int(text) > self.largest:
+            raise SlurmError(self.too_large)
+        return int(text)
+
+
+_DIGITS = 20
+_LARGEST_ID, _LARGEST_TASK = 0xFFFFFFF0, 0xFFFFFFFF
+_JOB_ID = _Number(
+    _LARGEST_ID,
+    Errno.EMPTY_JOB_ID,
+    Errno.INVALID_JOB_ID_NEGATIVE,
+    Errno.INVALID_JOB_ID_TOO_LARGE,
+    Errno.INVALID_JOB_ID_NON_NUMERIC,
+)
+_TASK_ID = _Number(
+    _LARGEST_TASK,
+    Errno.EMPTY_JOB_ARRAY_ID,
+    Errno.INVALID_JOB_ARRAY_ID_NEGATIVE,
+    Errno.INVALID_JOB_ARRAY_ID_TOO_LARGE,
+    Errno.INVALID_JOB_ARRAY_ID_NON_NUMERIC,
+)
+_COMPONENT = _Number(
+    _LARGEST_ID,
+    Errno.EMPTY_HET_JOB_COMPONENT,
+    Errno.INVALID_HET_JOB_COMPONENT_NEGATIVE,
+    Errno.INVALID_HET_JOB_COMPONENT_TOO_LARGE,
+    Errno.INVALID_HET_JOB_COMPONENT_NON_NUMERIC,
+)
+_STEP_ID = _Number(
+    _LARGEST_ID,
+    Errno.EMPTY_STEP_ID,
+    Errno.INVALID_STEP_ID_NEGATIVE,
+    Errno.INVALID_STEP_ID_TOO_LARGE,
+    Errno.INVALID_STEP_ID_NON_NUMERIC,
+)
+
+
+def parse_step(text: str, jobs: Iterable[Job] = ()) -> JobSelection:
+    """A job or step as the commands about steps read it: ``12``, ``12_3.0``, ``12+1.batch``, a SLUID that is looked up among
+    ``jobs``. Raises SlurmError that tells which part is wrong."""
+    word, point, step_name = text.strip().partition(".")
+    if word.startswith("s"):
+        sluid = typed_sluid(word)
+        if not sluid:
+            raise SlurmError(Errno.INVALID_JOB_ID, "SLUID is invalid")
+        job_id, task, component = number_of(sluid, jobs), None, None
+    else:
+        word, plus, offset = word.partition("+")
+        word, line, index = word.partition("_")
+        if index.startswith("["):
+            raise SlurmError(Errno.INVALID_JOB_ID_NON_NUMERIC)
+        if word and not word.startswith("-") and not re.match(r"0*[1-9]", word):
+            raise SlurmError(Errno.INVALID_JOB_ID_ZERO)
+        job_id = _JOB_ID.read(word)
+        task = _TASK_ID.read(index) if line else None
+        component = _COMPONENT.read(offset) if plus else None
+    step = None
+    if point:
+        name = step_name.lower()
+        step = PENDING_STEP if name == "tbd" else _STEPS[name] if name in _STEPS else _STEP_ID.read(step_name)
+    return JobSelection(job_id, () if task is None else (range(task, task + 1),), component, step)
 
 
 def _range(text: str) -> range:

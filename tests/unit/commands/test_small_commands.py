@@ -89,6 +89,56 @@ def test_counts_are_those_of_what_was_done() -> None:
 # ---------------------------------------------------------------------------------------------- sstat and processes
 
 
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("", "JobID must not be an empty string"),
+        ("0", "JobID can not be zero"),
+        ("foo", "JobID can not be zero"),
+        ("-1", "JobID can not be a negative number"),
+        ("1x", "JobID includes unexpected non-numeric characters"),
+        ("1_[0-1]", "JobID includes unexpected non-numeric characters"),
+        ("4294967293", "JobID larger than acceptable range"),
+        ("1_", "Job Array ID must not be an empty string"),
+        ("1_-1", "Job Array ID can not be a negative number"),
+        ("1_x.0", "Job Array ID includes unexpected non-numeric characters"),
+        ("1+", "HetJob component must not be an empty string"),
+        ("1.", "StepID must not be an empty string"),
+        ("1.-1", "StepID can not be a negative number"),
+        ("1.x", "StepID includes unexpected non-numeric characters"),
+        ("1.4294967295", "StepID larger than acceptable range"),
+        ("s123", "SLUID is invalid"),
+    ],
+)
+def test_names_of_steps_that_are_none(name: str, why: str) -> None:
+    controller = FakeController()
+    assert run_command(controller, "sattach", "--", name).err == f"sattach: fatal: Bad job/step specified: {name}: {why}\n"
+    if name.startswith("1"):
+        assert run_command(controller, "sstat", "-j", name).err == f"sstat: fatal: Bad job/step specified: {name}: {why}\n"
+        said = run_command(controller, "scontrol", "show", "step", name)
+        assert said.err == f"scontrol: error: scontrol_print_step: slurm_get_job_steps({name}) failed: {why}\n"
+
+
+def test_which_steps_sstat_means() -> None:
+    controller = FakeController()
+    running(controller)
+    waiting = controller.submit(hold=True)
+    array = controller.submit(array="0-1")
+    controller.start_all()
+
+    def said(*words: str) -> str:
+        told = run_command(controller, "sstat", "-n", "-P", "-o", "jobid", *words)
+        return told.out + told.err
+
+    assert said("-j", "1.BATCH,1_7.0,1+3.0") == "1.batch\n1.0\n1.0\n"
+    assert said("-j", "1.tbd") == "sstat: error: StepId=1.TBD not found running.\n"
+    assert said("-j", f"{waiting}") == f"sstat: error: No steps running for JobId={waiting}\n"
+    assert said("-j", f"{waiting}.0") == f"sstat: error: StepId={waiting}.0 not found running.\n"
+    assert said("-j", f"{array}_0") == ""  # batch scripts are no steps to show unless they are asked for
+    elements = sorted(job.job_id for job in controller.machine.jobs.values() if job.array_job_id == array)
+    assert said("-a", "-j", f"{array}_0") == "".join(f"{each}.batch\n" for each in elements)
+
+
 def test_usage_of_a_running_step() -> None:
     controller = FakeController()
     job_id = running(controller)
