@@ -199,7 +199,7 @@ def _filters(call: Call, controller: Controller, options: Mapping[str, str]) -> 
         states=_states(options),
         user_ids=_user_ids(call, controller, options, selections),
         group_ids=tuple(_id_of(word, _group_id, "group") for word in _words(options, "gid")),
-        accounts=_words(options, "accounts"),
+        accounts=tuple(form for word in _words(options, "accounts") for form in {word, word.lower()}),
         associations=_numbers(_words(options, "associations")),
         partitions=_words(options, "partition"),
         qos=_qos(controller, options),

@@ -6,6 +6,7 @@ does; that difference is seen in what an unknown or finished job is told.
 
 from __future__ import annotations
 
+import asyncio
 import pwd
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -204,6 +205,8 @@ def read_request(
     if state is not None and state.lower() not in _STATES:
         raise Failure(f"Unrecognized SCANCEL_STATE value: {state}\nValid job states are PENDING, RUNNING, and SUSPENDED")
     options.update({option.name: option.value or "" for option in given})
+    if "account" in options:
+        options["account"] = options["account"].lower()
     _refuse(options, controller)
     ids = tuple(word for operand in operands for word in _split(operand))
     request = Request(
@@ -485,7 +488,7 @@ def _matches(request: Request, job: Job) -> bool:
     if request.nodes is not None and not (job.allocation and not request.nodes.isdisjoint(job.allocation.nodes)):
         return False
     wanted = (
-        ("account", (job.account,)),
+        ("account", (job.account.lower(),)),
         ("name", (job.name,)),
         ("partition", tuple(job.partition.split(","))),
         ("qos", (job.qos,)),
@@ -500,9 +503,33 @@ def _in_state(job: Job, state: int) -> bool:
 
 
 async def _send(call: Call, controller: Controller, output: Output, request: Request, targets: Sequence[Target]) -> int:
-    """One event for all targets that are treated alike. Waiting jobs know no batch script: killing it cancels them."""
-    code = 0
+    """Signal the targets; those that take no signal yet, as they wait or their script is about to run, again and again."""
     await _note(call, controller, output, request, tuple(target.selection for target in targets))
+    code, verbose = 0, request.verbose
+    for delay in (*RETRY_DELAYS, None):
+        last = delay is None or "ctld" in request.options
+        told, early = await _send_once(call, controller, output, replace(request, verbose=verbose), targets, last=last)
+        code, verbose = told or code, False
+        if not early or delay is None:
+            break
+        if request.verbose:
+            output.error("scancel: Job is in transitional state, retrying\n" * len(early))
+        await asyncio.sleep(delay)
+        jobs = controller.machine.jobs
+        targets = [replace(target, job=jobs.get(target.job.job_id, target.job)) for target in early]
+    return code
+
+
+RETRY_DELAYS: tuple[float, ...] = tuple(range(5, 14))
+"""Seconds between one attempt to signal a job and the next."""
+
+
+async def _send_once(
+    call: Call, controller: Controller, output: Output, request: Request, targets: Sequence[Target], *, last: bool
+) -> tuple[int, list[Target]]:
+    """One event for all targets that are treated alike: the exit code, and unless this is the ``last`` attempt those that
+    take no signal yet. Waiting jobs know no batch script: killing it cancels them."""
+    code, early = 0, []
     waiting = [target for target in targets if target.job.pending]
     for group, flags in ((waiting, KillFlag.NONE), ([target for target in targets if not target.job.pending], request.flags)):
         if not group:
@@ -515,15 +542,17 @@ async def _send(call: Call, controller: Controller, output: Output, request: Req
             signal = 9
         event = Kill(controller.now(), call.caller, tuple(target.selection for target in group), signal, flags)
         for refused in _refusals(await controller.apply(event)):
+            target = names.get(refused.subject)
+            if refused.error.errno is Errno.TRANSITION_STATE_NO_UPDATE and target is not None and not last:
+                early.append(target)
+                continue
             if refused.error.errno is Errno.ALREADY_DONE and not request.verbose:
                 continue
             if not request.quiet:
-                output.error(
-                    f"scancel: error: Kill job error on {_named(names.get(refused.subject), refused)}: {refused.error}\n"
-                )
-            if refused.error.errno is not Errno.ALREADY_DONE:
+                output.error(f"scancel: error: Kill job error on {_named(target, refused)}: {refused.error}\n")
+            if refused.error.errno is not Errno.ALREADY_DONE and "ctld" not in request.options:
                 code = int(refused.error.errno) & 0xFF
-    return code
+    return code, early
 
 
 def _named(target: Target | None, refused: Refused) -> str:

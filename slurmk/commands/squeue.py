@@ -217,6 +217,10 @@ def _set_names(attribute: str) -> Callable[[Request, str, Call, Controller], Non
     return read
 
 
+def _read_accounts(request: Request, value: str, call: Call, controller: Controller) -> None:
+    request.accounts = _names(value.lower())
+
+
 def _set(attribute: str, constant: object) -> Callable[[Request, str, Call, Controller], None]:
     def read(request: Request, value: str, call: Call, controller: Controller) -> None:
         setattr(request, attribute, constant)
@@ -401,7 +405,7 @@ def _read_clusters(request: Request, value: str, call: Call, controller: Control
 
 
 _READERS: dict[str, Callable[[Request, str, Call, Controller], None]] = {
-    "accounts": _set_names("accounts"),
+    "accounts": _read_accounts,
     "all": _set("show_all", True),
     "array": _set("array", True),
     "clusters": _read_clusters,
@@ -669,7 +673,7 @@ def _wanted(request: Request, text: JobText, job: Job) -> bool:
 def _passes_rarer(request: Request, text: JobText, job: Job) -> bool:
     if request.names is not None and job.name not in request.names:
         return False
-    if request.accounts is not None and job.account not in request.accounts:
+    if request.accounts is not None and job.account.lower() not in request.accounts:
         return False
     if request.qos is not None and job.qos not in request.qos:
         return False

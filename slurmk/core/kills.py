@@ -14,7 +14,7 @@ from slurmk.core.errors import Errno, SlurmError
 from slurmk.core.events import Caller, JobSelection, Kill, KillFlag
 from slurmk.core.state import Phase, Turn, phase_of
 from slurmk.model.job import Job
-from slurmk.model.states import JobState, Reason
+from slurmk.model.states import JobFlag, JobState, Reason
 
 SIGKILL = 9
 
@@ -175,7 +175,10 @@ def _pending(turn: Turn, selected: selection.Selected, event: Kill) -> None:
 
 
 def _running(turn: Turn, selected: selection.Selected, event: Kill) -> None:
+    """A signal that does not end the job has to wait until its script is there: it would be lost."""
     job = selected.job
+    if not _cancels(event) and job.flags & JobFlag.CONFIGURING:
+        raise SlurmError(Errno.TRANSITION_STATE_NO_UPDATE)
     if not _cancels(event):
         turn.emit(Signal(job.job_id, job.restarts, event.signal or SIGKILL, None, event.flags & ~KillFlag.CRON))
         return

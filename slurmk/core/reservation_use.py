@@ -95,7 +95,7 @@ def may_use(state: State, directory: Directory, reservation: Reservation, job: J
     return (
         reservation.users.allows(credentials.user_name)
         and reservation.groups.allows(credentials.group_name, *names)
-        and reservation.accounts.allows(job.account)
+        and reservation.accounts.in_small_letters().allows(job.account.lower())
         and reservation.qos.allows(job.qos)
         and reservation.allowed_partitions.allows(*job.partitions)
     )

@@ -323,27 +323,32 @@ def check_access(state: State, directory: Directory, partition: Partition, submi
 
 
 def charged_to(directory: Directory, partitions: Iterable[Partition], request: JobRequest, user_name: str) -> tuple[str, str]:
-    """Account and QOS of a job. Raises Refusal when the user may not use them, or not in one of the partitions."""
-    account = request.account
+    """Account and QOS of a job. Accounts are written in small letters, as in Slurm, or as the directory has them. Raises
+    Refusal when the user may not use them, or not in one of the partitions."""
+    account = (request.account or "").lower()
     if directory.accounts is not None:
         allowed = directory.accounts.get(user_name, ())
-        if not allowed or (account is not None and account not in allowed):
+        mine = allowed if request.account is None else [name for name in allowed if name.lower() == account]
+        if not mine:
             raise Refusal(Errno.INVALID_ACCOUNT)
-        account = allowed[0] if account is None else account
-    account = account or ""
+        account = mine[0]
     qos = "normal" if request.qos is None else request.qos
     if qos not in directory.qos:
         raise Refusal(Errno.INVALID_QOS)
     for partition in partitions:
-        if partition.allow_accounts is not None and account not in partition.allow_accounts:
+        if partition.allow_accounts is not None and not _is_one_of(account, partition.allow_accounts):
             raise Refusal(Errno.INVALID_ACCOUNT)
-        if partition.allow_accounts is None and account in partition.deny_accounts:
+        if partition.allow_accounts is None and _is_one_of(account, partition.deny_accounts):
             raise Refusal(Errno.INVALID_ACCOUNT)
         if partition.allow_qos is not None and qos not in partition.allow_qos:
             raise Refusal(Errno.INVALID_QOS)
         if partition.allow_qos is None and qos in partition.deny_qos:
             raise Refusal(Errno.INVALID_QOS)
     return account, qos
+
+
+def _is_one_of(account: str, names: Iterable[str]) -> bool:
+    return account.lower() in map(str.lower, names)
 
 
 def check_nice(nice: int | None, caller: Caller) -> None:

@@ -7,13 +7,15 @@ from typing import Any
 import pytest
 from command_fakes import ALICE, ROOT, FakeController, run_command
 
+from slurmk.commands import scancel
 from slurmk.core.errors import Errno
 from slurmk.core.events import Kill, KillFlag
 from slurmk.model.states import JobState
 
 
 @pytest.fixture
-def controller() -> FakeController:
+def controller(monkeypatch: pytest.MonkeyPatch) -> FakeController:
+    monkeypatch.setattr(scancel, "RETRY_DELAYS", ())
     return FakeController()
 
 
@@ -143,6 +145,32 @@ def test_steps(controller: FakeController) -> None:
     assert (said.err, said.code) == ("scancel: error: Kill job error on job step id 1: Invalid job id specified\n", 225)
     said = run_command(controller, "scancel", "1.0", caller=ALICE)
     assert (said.err, said.code) == ("scancel: error: Kill job error on job step id 1: Access/permission denied\n", 210)
+
+
+def test_a_signal_is_sent_again_until_the_job_takes_it(controller: FakeController, monkeypatch: pytest.MonkeyPatch) -> None:
+    controller.submit(hold=True)
+    monkeypatch.setattr(scancel, "RETRY_DELAYS", (0, 0))
+    said = run_command(controller, "scancel", "-v", "-s", "INT", "1")
+    assert (said.err, said.code) == (
+        "scancel: Signal 2 to job 1\n"
+        + "scancel: Job is in transitional state, retrying\n" * 2
+        + "scancel: error: Kill job error on job id 1: Job can not be altered now, try again later\n",
+        228,
+    )
+    said = run_command(controller, "scancel", "--ctld", "-s", "INT", "1")
+    assert said.err == "scancel: error: Kill job error on job id 1: Job can not be altered now, try again later\n"
+    assert said.code == 0
+
+
+def test_accounts_are_the_same_in_any_letters(controller: FakeController) -> None:
+    controller.submit(hold=True, account="PHYS")
+    assert controller.machine.jobs[1].account == "phys"
+    assert run_command(controller, "squeue", "-h", "-A", "chem,Phys", "-o", "%i %a").out == "1 phys\n"
+    assert run_command(controller, "squeue", "-h", "-A", "chem").out == ""
+    said = run_command(controller, "scancel", "-v", "-A", "PHYS", "-n", "nothing")
+    assert said.err.endswith("No active jobs match ALL job filters, including: account=phys job_name=nothing \n")
+    run_command(controller, "scancel", "-A", "PhyS")
+    assert controller.machine.jobs[1].state is JobState.CANCELLED
 
 
 def test_a_step_of_a_waiting_job_is_nothing(controller: FakeController) -> None:

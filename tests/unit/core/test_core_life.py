@@ -110,6 +110,9 @@ def test_signals_reach_what_runs_alone(cluster: Cluster) -> None:
     cluster.kill("1", signal=10)
     assert cluster.refusal() is Errno.TRANSITION_STATE_NO_UPDATE
     cluster.plan()
+    cluster.kill("1", signal=10)  # nothing is there yet that could take it
+    assert cluster.refusal() is Errno.TRANSITION_STATE_NO_UPDATE
+    cluster.started(1)
     cluster.kill("1", signal=10, flags=KillFlag.BATCH)
     assert Signal(1, 0, 10, None, KillFlag.BATCH) in cluster.effects
     cluster.kill("1", signal=12, flags=KillFlag.FULL)
