@@ -162,7 +162,7 @@ def job_row(job: Job, db_index: int, requested: Requested, association_id: int, 
         time_suspended=job.suspend_time if job.state is JobState.SUSPENDED else 0,
         suspended_seconds=job.suspended_seconds,
         time_limit=job.time_limit,
-        exit_code=job.exit_code,
+        exit_code=job.exit_code if allocation else 0,  # one that waits again still has that of its last attempt
         derived_exit_code=job.derived_exit_code,
         killed_by=job.cancelled_by,
         failed_node=text(job.failed_node),

@@ -15,6 +15,7 @@ from grammar.arrays import parse_array
 from grammar.errors import GrammarError
 from grammar.frequencies import task_interval
 from slurmk.model.job import Allocation, Job, JobFiles, JobRequest, NodeShare
+from slurmk.model.node import SHARED_DEVICES, parts_of_gpus
 from slurmk.model.requested import has_step_manager
 from slurmk.model.site import Site
 from slurmk.model.states import INFINITE, NO_VALUE, JobState
@@ -194,13 +195,8 @@ def _limits(text: str) -> dict[str, int | None]:
 
 def _shards_of_gpus(site: Site, allocation: Allocation) -> dict[str, int]:
     """How many shards each GPU is of the nodes on which the job has shards."""
-    names = {share.node for share in allocation.shares if any(each.name == "shard" for each in share.gres)}
-    found = {}
-    for node in site.nodes if names else ():
-        if node.name in names:
-            gpus, shards = (sum(each.count for each in node.gres if each.name == name) for name in ("gpu", "shard"))
-            found[node.name] = shards // max(1, gpus)
-    return found
+    names = {share.node for share in allocation.shares if any(each.name in SHARED_DEVICES for each in share.gres)}
+    return {node.name: parts_of_gpus(node.gres)[1] for node in site.nodes if node.name in names} if names else {}
 
 
 def _share(share: NodeShare, topology: Topology, shards: int) -> dict[str, Any]:
@@ -215,7 +211,7 @@ def _share(share: NodeShare, topology: Topology, shards: int) -> dict[str, Any]:
         "cpu_ids": list(share.cpu_ids),
         "gres": [
             {"name": each.name, "type": each.type, "count": each.count, "indices": list(each.indices)}
-            | ({"each": shards} if each.name == "shard" and shards else {})
+            | ({"each": shards} if each.name in SHARED_DEVICES and shards else {})
             for each in share.gres
         ],
         "topology": topology.address(share.node),

@@ -462,7 +462,7 @@ def events_of(attempt: Attempt, node: str, message: Mapping[str, Any], now: floa
             return [PrologFailed(now, job_id, restart, text, node, drain=not attempt.pods)]
         case "epilog_failed":
             log.error("job %d on %s: %s", job_id, node, _text(message.get("message", "")))
-            return [] if attempt.pods else [EpilogFailed(now, job_id, restart, node)]
+            return [EpilogFailed(now, job_id, restart, node, drain=not attempt.pods)]
         case "step_started":
             return [StepStarted(now, restart, step_of(job_id, message["step"], attempt.most_steps))]
         case "step_ended":

@@ -209,7 +209,7 @@ KEYS: tuple[Key, ...] = (
     Key("SlurmctldPrimaryOffProg"),
     Key("SlurmctldPrimaryOnProg"),
     Key("SlurmctldTimeout", Value.NUMBER16, "120", unit="sec"),
-    Key("SlurmctldParameters"),
+    Key("SlurmctldParameters", acted=True),
     Key("SlurmdDebug", Value.TEXT, "info"),
     Key("SlurmdHttpAuthParameters"),
     Key("SlurmdLogFile"),

@@ -5,6 +5,8 @@ The word before the first ``|`` stands for the value; options without one have n
 
 from __future__ import annotations
 
+import re
+
 _TEXT = """
 accel-bind KINDS | bind tasks to the devices that are near them
 account ACCOUNT | charge the job to this account
@@ -188,7 +190,9 @@ _LINES = [line.partition(" | ") for line in _TEXT.strip().splitlines()]
 MEANINGS: dict[str, str] = {head.partition(" ")[0]: meaning for head, _, meaning in _LINES}
 """Option by its usual long name to what it means."""
 
-VALUES: dict[str, str] = {head.partition(" ")[0]: head.partition(" ")[2].strip("[]") for head, _, _ in _LINES if " " in head}
+VALUES: dict[str, str] = {
+    head.partition(" ")[0]: re.sub(r"^\[([^][]*)\]$", r"\1", head.partition(" ")[2]) for head, _, _ in _LINES if " " in head
+}
 """Option to the word for its value."""
 
 WAIT_OF_SBATCH = "come back when the job is over, with its exit code"

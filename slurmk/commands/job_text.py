@@ -103,7 +103,7 @@ def state_name(job: Job) -> str:
 def state_code(job: Job) -> str:
     """``R``, ``CG`` …"""
     flag = flag_of(job)
-    return FLAG_CODES[flag] if flag is not None else STATE_CODES[job.state]
+    return (FLAG_CODES[flag] if flag is not None else "") or STATE_CODES[job.state]
 
 
 def reason(job: Job) -> str:

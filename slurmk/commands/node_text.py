@@ -11,7 +11,7 @@ from grammar.hostlist import expand, fold
 from slurmk.core.machine import Machine
 from slurmk.model.configuration import billing
 from slurmk.model.job import GresShare, Job
-from slurmk.model.node import GresCapacity, Node, Partition
+from slurmk.model.node import SHARED_DEVICES, GresCapacity, Node, Partition, parts_of_gpus
 from slurmk.model.node_states import Condition, condition_of
 from slurmk.model.site import Site
 from slurmk.model.states import JobFlag, NodeState
@@ -100,7 +100,7 @@ def _gres_used(capacity: GresCapacity, shares: Iterable[GresShare], node: Node) 
     label = f"{capacity.name}:{capacity.type}" if capacity.type else capacity.name
     text = f"{label}:{sum(share.count for share in mine)}"
     indices = sorted({index for share in mine for index in share.indices})
-    if capacity.name == "shard" and (shards := _shards_by_gpu(node, indices)):
+    if capacity.name in SHARED_DEVICES and (shards := _shards_by_gpu(node, indices)):
         return f"{text}({shards})"
     if not capacity.files:
         return text
@@ -116,10 +116,10 @@ def number_list(numbers: Iterable[int]) -> str:
 def gres_held(gres: GresShare, node: Node | None) -> str:
     """What a job holds of a GRES on a node: ``gpu:a100:2(IDX:0-1)``, ``tmp(CNT:1)``, and of shards how many of each GPU's,
     ``shard:2(2/2,0/2)``."""
-    name = f"{gres.name}:{gres.type}" if gres.type else gres.name
-    if gres.name == "shard" and (shards := _shards_by_gpu(node, gres.indices)):
+    name = f"{gres.name}:{gres.type}" if gres.type and gres.name not in SHARED_DEVICES else gres.name
+    if gres.name in SHARED_DEVICES and (shards := _shards_by_gpu(node, gres.indices)):
         return f"{name}:{gres.count}({shards})"
-    if gres.name == "shard" or not gres.indices:
+    if gres.name in SHARED_DEVICES or not gres.indices:
         return f"{name}(CNT:{gres.count})"
     return f"{name}:{gres.count}(IDX:{number_list(gres.indices)})"
 
@@ -127,9 +127,7 @@ def gres_held(gres: GresShare, node: Node | None) -> str:
 def _shards_by_gpu(node: Node | None, indices: Iterable[int]) -> str:
     """``2/2,0/2``: how many of those shards are of each GPU, and how many it has; nothing where that is not known. Shards are
     numbered from the first GPU on (bridge.description)."""
-    capacities = node.gres if node is not None else ()
-    gpus, shards = (sum(each.count for each in capacities if each.name == name) for name in ("gpu", "shard"))
-    each = shards // gpus if gpus else 0
+    gpus, each = parts_of_gpus(node.gres if node is not None else ())
     if not each:
         return ""
     held = [0] * gpus

@@ -271,7 +271,7 @@ _STATE_WORDS: dict[str, int] = {
     **{state.name: int(state) for state in JobState},
     **{code: int(state) for state, code in STATE_CODES.items()},
     **{(flag.name or ""): int(flag) for flag in FLAG_CODES},
-    **{code: int(flag) for flag, code in FLAG_CODES.items()},
+    **{code: int(flag) for flag, code in FLAG_CODES.items() if code},
 }
 _RECORDED_FLAGS = (int(JobFlag.REQUEUED), int(JobFlag.RESIZING), int(JobFlag.REVOKED))
 

@@ -80,7 +80,7 @@ HELP: Mapping[str, str] = {
 
 USAGE = """\
 Usage: scancel [-A account] [-b] [-f] [-H] [--me] [-n name] [-p partition] [-q qos] [-Q] [-R reservation] [-s signal]
-               [-t state] [-u user] [-v] [-w nodes] [--wckey=key] [job[_task][.step] ...]
+               [-t state] [-u user] [-v] [-w nodes] [--wckey=key] [job_id[_array_id][.step_id] ...]
 """
 
 ENVIRONMENT: dict[str, str] = {
@@ -170,7 +170,7 @@ async def run(call: Call, controller: Controller, output: Output) -> int:
         return 1
     for option in given:
         if option.name == "help":
-            output.write(help_text("scancel", OPTIONS, HELP, "[job[_task][.step] ...]"))
+            output.write(help_text("scancel", OPTIONS, HELP, "[job_id[_array_id][.step_id] ...]"))
             return 0
         if option.name in ("usage", "version"):
             output.write(USAGE if option.name == "usage" else VERSION_TEXT + "\n")
@@ -281,7 +281,7 @@ _STATES: dict[str, int] = {
     **{state.name.lower(): int(state) for state in STATE_CODES},
     **{code.lower(): int(state) for state, code in STATE_CODES.items()},
     **{(flag.name or "").lower(): int(flag) for flag in FLAG_CODES},
-    **{code.lower(): int(flag) for flag, code in FLAG_CODES.items()},
+    **{code.lower(): int(flag) for flag, code in FLAG_CODES.items() if code},
 }
 
 

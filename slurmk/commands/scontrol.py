@@ -156,7 +156,7 @@ _SWITCHES: dict[str, tuple[str, bool]] = {
 
 
 def _help() -> str:
-    words = "".join(f"     {keyword.name}\n" for keyword in KEYWORDS)
+    words = "".join(f"     {' '.join((keyword.name, *OPERANDS.get(keyword.name, ())))}\n" for keyword in KEYWORDS)
     return help_text("scontrol", OPTIONS, HELP) + f"    Valid <COMMAND> values are:\n{words}"
 
 
@@ -713,3 +713,41 @@ KEYWORDS: tuple[Keyword, ...] = (
     Keyword("write", 5, _write, least=1),
 )
 """What scontrol can be told to do."""
+
+OPERANDS: dict[str, tuple[str, ...]] = {
+    name: tuple(words.split())
+    for name, _, words in (
+        line.partition(" ")
+        for line in """\
+cancel_reboot <nodelist>
+create <SPECIFICATIONS>
+delete <SPECIFICATIONS>
+errnumstr <ERRNO>
+fsdampeningfactor <factor>
+getent [<NodeName>]
+hold <job_list>
+holdu <job_list>
+listpids <job_id<.step>>
+notify <job_id> msg
+pidinfo <pid>
+power down|up [ASAP|FORCE] <nodelist> [Reason=<reason>]
+reboot [ASAP] [FORCE] [nextstate=] [reason=] [action=] <ALL|nodelist>
+release <job_list>
+requeue <job_id>
+requeuehold <job_id>
+resume <jobid_list>
+schedloglevel <level>
+setdebug <level>
+setdebugflags [+|-]<flag>
+show <ENTITY> [<ID>]
+shutdown <OPTS>
+suspend <job_list>
+token [lifespan=] [username=]
+top <job_list>
+uhold <jobid_list>
+update <SPECIFICATIONS>
+wait_job <job_id>
+write batch_script|config <job_id> <optional filename>""".splitlines()
+    )
+}
+"""What a keyword is followed by, as scontrol's help writes it."""

@@ -277,6 +277,8 @@ def _flags(request: JobRequest) -> Iterator[str]:
         words.append(f"KillOnInvalidDependent={'Yes' if request.kill_on_invalid_dependency else 'No'}")
     if request.spread_job:
         words.append("SpreadJob=Yes")
+    if request.expedited_requeue:
+        words.append("ExpeditedRequeue=Yes")
     if words:
         yield " ".join(words)
     if request.oom_kill_step is not None:

@@ -37,6 +37,7 @@ from grammar.signals import NAMES
 from grammar.tres import INVALID_TRES, Gres, gpus_per_task, parse_gres, parse_tres_per_task
 from slurmk.commands.call import Call
 from slurmk.model.job import Credentials, JobRequest
+from slurmk.model.node import SHARED_DEVICES, WHOLE_DEVICE
 from slurmk.model.site import Site
 
 REQUEST_FIELDS = frozenset(item.name for item in fields(JobRequest))
@@ -486,10 +487,15 @@ NEVER_PER_TASK = frozenset(("mem", "billing", "node", "energy", "vmem", "pages")
 
 
 def _gpus_in(text: str) -> int:
+    return sum(count for name, count in _items_of_task(text) if name.startswith("gres/gpu"))
+
+
+def _items_of_task(text: str) -> Sequence[tuple[str, int]]:
+    """Of --tres-per-task; nothing where it cannot be read."""
     try:
-        return sum(count for name, count in parse_tres_per_task(text) if name.startswith("gres/gpu")) if text else 0
+        return parse_tres_per_task(text) if text else ()
     except GrammarError:
-        return 0
+        return ()
 
 
 def _gpu_count(text: str | None) -> int:
@@ -537,6 +543,7 @@ def _check_gres(command: str, values: dict[str, Any], job: str | None) -> None:
     if not gpus:
         return
     _check_gpu_counts(command, values, job)
+    _check_parts_of_gpus(command, values, job)
     typed = {bool(item.type) for name in _GPUS_FOR for item in _gpu_items(values.get(name))} | _gpu_types_of_tasks(values)
     if len(typed) > 1:
         raise _error(command, "Invalid GRES specification (with and without type identification)")
@@ -615,6 +622,18 @@ def _check_gpu_counts(command: str, values: dict[str, Any], within: str | None) 
             raise _error(command, line, _INVALID_GRES)
     if nodes and tasks and tasks < nodes:
         raise _not_submitted(command, "Task count specification invalid")
+
+
+def _check_parts_of_gpus(command: str, values: dict[str, Any], within: str | None) -> None:
+    """GPUs are asked for whole or in parts, not both, and of those in parts no frequency. Raises OptionError."""
+    task = values.get("tres_per_task") or ""
+    per_task = [(name.removeprefix("gres/").partition(":")[0], count) for name, count in _items_of_task(task)]
+    asked = [(item.name, item.count) for item in parse_gres(values.get("tres_per_node") or "")] + per_task
+    if not any(name in SHARED_DEVICES and count for name, count in asked):
+        return
+    whole = any(name == WHOLE_DEVICE and count for name, count in asked)
+    if whole or values.get("tres_freq") or any(_gpu_count(values.get(name)) for name in _GPUS_FOR):
+        raise _not_created(command, within, _INVALID_GRES) if within else _error(command, _INVALID_GRES)
 
 
 def _fit_gpus(command: str, values: dict[str, Any]) -> None:

@@ -179,6 +179,17 @@ def requeue(
     return end(turn, job, JobState.PENDING, reason, kill_wait=wait, gone=gone, failed_node=failed_node)
 
 
+def waits_for_epilogs(job: Job) -> bool:
+    """Whether the job's script failed and the epilogs are to say what of: of a node, then it is tried again first of all, or
+    of itself, then it is held (--requeue=expedite)."""
+    return job.request.expedited_requeue and bool(job.flags & JobFlag.REQUEUE_HOLD) and job.reason is Reason.NON_ZERO_EXIT_CODE
+
+
+def expedite(turn: Turn, job: Job) -> Job:
+    """A node was what the job failed of: it goes back to the queue before all others, and not held."""
+    return turn.save(replace(job, flags=job.flags & ~JobFlag.REQUEUE_HOLD | JobFlag.EXPEDITING))
+
+
 def try_later(turn: Turn, job: Job, message: str, gone: frozenset[str] = frozenset()) -> Job:
     """The launch of a job failed for a reason that may pass: it waits again, saying why, once its nodes are released."""
     job = replace(
@@ -213,11 +224,15 @@ def _back_in_queue(turn: Turn, job: Job) -> Job:
             replace(waiting, reason=job.reason, state_description=description, priority=job.priority or waiting.priority)
         )
     if job.flags & JobFlag.LAUNCH_FAILED and "nohold_on_prolog_fail" not in turn.state.site.scheduler_parameters:
-        return again(turn, job, held=Reason.JOB_LAUNCH_FAILURE, description=LAUNCH_FAILED)
+        return again(turn, replace(job, exit_code=0), held=Reason.JOB_LAUNCH_FAILURE, description=LAUNCH_FAILED)
+    if job.flags & JobFlag.EXPEDITING:
+        return again(turn, job, delay=0, kept=JobFlag.EXPEDITING)
+    if waits_for_epilogs(job):
+        return again(turn, job, held=Reason.JOB_HELD_USER, description=REQUEUED_HELD, delay=0, kept=JobFlag.REQUEUE_HOLD)
     if job.flags & JobFlag.REQUEUE_HOLD:
         by_exit = job.reason is Reason.JOB_HELD_USER  # RequeueExitHold
         return again(turn, job, held=Reason.JOB_HELD_USER, description="" if by_exit else REQUEUED_HELD)
-    return again(turn, job)
+    return again(turn, job, delay=0 if job.request.expedited_requeue else None)
 
 
 def requeue_delay(site: Site) -> int:
@@ -227,17 +242,26 @@ def requeue_delay(site: Site) -> int:
     return 1 + int(said if said.isdecimal() else expire[1] if expire else CREDENTIALS_EXPIRE)
 
 
-def again(turn: Turn, job: Job, *, held: Reason | None = None, description: str = "", delay: int | None = None) -> Job:
-    """A job that ran (or failed to) waits once more, as its next attempt, and not at once; held if there is a reason to."""
+def again(
+    turn: Turn,
+    job: Job,
+    *,
+    held: Reason | None = None,
+    description: str = "",
+    delay: int | None = None,
+    kept: JobFlag = JobFlag.NONE,
+) -> Job:
+    """A job that ran (or failed to) waits once more, as its next attempt, and not at once unless ``delay`` is 0; held if there
+    is a reason to. It keeps its exit code until it starts."""
     begin = turn.now + (requeue_delay(turn.state.site) if delay is None else delay)
-    flags = job.flags & (JobFlag.SPECIAL_EXIT if held else JobFlag.NONE)
+    flags = job.flags & (kept | (JobFlag.SPECIAL_EXIT if held else JobFlag.NONE))
     request = replace(job.request, begin_time=begin)
     job = replace(
         job,
         request=request,
         state=JobState.PENDING,
         flags=flags,
-        reason=held or Reason.BEGIN_TIME,
+        reason=held or (Reason.BEGIN_TIME if begin > turn.now else Reason.NONE),
         state_description=description,
         submit_time=turn.now,
         restarts=job.restarts + 1,
@@ -247,7 +271,6 @@ def again(turn: Turn, job: Job, *, held: Reason | None = None, description: str 
         suspended_seconds=0,
         eligible_time=begin,
         accrue_time=0,
-        exit_code=0,
         derived_exit_code=0,
         allocation=None,
         last_partition=job.allocation.partition if job.allocation else job.last_partition,

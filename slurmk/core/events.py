@@ -323,12 +323,13 @@ class PrologFailed:
 
 @dataclass(frozen=True, slots=True)
 class EpilogFailed:
-    """The epilog of a job failed on a node, which is drained."""
+    """The epilog of a job failed on a node, which is drained unless the job had a place of its own there (``drain``)."""
 
     time: float
     job_id: int
     restart: int
     node: str
+    drain: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,10 +20,9 @@ from slurmk.core.quotas import within_quotas
 from slurmk.core.reservation_use import within_reservations
 from slurmk.core.state import NodeUsage, Phase, State, Turn, limit_end, over_time, phase_of, watch_limit
 from slurmk.model.job import Allocation, Job, NodeShare
-from slurmk.model.node import Node, Partition
+from slurmk.model.node import SHARED_DEVICES, WHOLE_DEVICE, Node, Partition, parts_of_gpus
 from slurmk.model.states import JobFlag, JobState, Reason
 from slurmk.planner.build import soft_limit
-from slurmk.planner.requirement import SHARED_DEVICE, WHOLE_DEVICE
 from slurmk.planner.snapshot import Outlook, Start
 
 
@@ -146,14 +145,11 @@ def _gres_fits(node: Node, usage: NodeUsage, share: NodeShare) -> bool:
 
 def _shards_fit(node: Node, usage: NodeUsage, share: NodeShare) -> bool:
     """Whether GPUs in use and those of which shards are in use are not more than there are; a whole node has both."""
-    there = Counter(dict.fromkeys((WHOLE_DEVICE, SHARED_DEVICE), 0))
-    taken = there.copy()
-    for gres in node.gres:
-        there[gres.name] += gres.count
+    gpus, each = parts_of_gpus(node.gres)
+    taken = Counter[str]()
     for kind, count in (*usage.gres.items(), *node.foreign_gres, *((gres.name, gres.count) for gres in share.gres)):
         taken[kind.partition(":")[0]] += count
-    each = there[SHARED_DEVICE] // max(there[WHOLE_DEVICE], 1)
-    return not each or taken[WHOLE_DEVICE] * each + taken[SHARED_DEVICE] <= there[SHARED_DEVICE]
+    return not each or taken[WHOLE_DEVICE] * each + sum(taken[kind] for kind in SHARED_DEVICES) <= gpus * each
 
 
 # --------------------------------------------------------------------------------------------- starting
@@ -180,6 +176,7 @@ def begin(turn: Turn, job: Job, start: Start) -> None:
         last_schedule_evaluation=turn.now,
         last_partition=allocation.partition,
         promised_start=0,
+        exit_code=0,
     )
     end = limit_end(job)
     job = turn.save(replace(job, end_time=end or 0))

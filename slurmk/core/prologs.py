@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from slurmk.core.effects import RunEpilog
-from slurmk.core.endings import end, epilog_ended, requeue
+from slurmk.core.endings import end, epilog_ended, expedite, requeue, waits_for_epilogs
 from slurmk.core.events import EpilogEnded, EpilogFailed, PrologFailed, PrologRuns
 from slurmk.core.state import Phase, Turn, phase_of
 from slurmk.core.transitions import may_requeue, other_components
@@ -82,8 +82,12 @@ def _failed_here(turn: Turn, job: Job) -> None:
 
 
 def epilog_failed(turn: Turn, event: EpilogFailed) -> None:
-    """The node is closed; the job ends as it would have."""
-    _drain(turn, event.node, EPILOG_ERROR)
+    """The node is closed; the job ends as it would have, or when it failed and asked for it, is tried again at once."""
+    if event.drain:
+        _drain(turn, event.node, EPILOG_ERROR)
+    job = turn.state.jobs.get(event.job_id)
+    if job is not None and job.restarts == event.restart and phase_of(job) is Phase.COMPLETING and waits_for_epilogs(job):
+        expedite(turn, job)
 
 
 def restore_epilog(turn: Turn, job: Job) -> None:

@@ -119,6 +119,8 @@ def _draft(turn: Turn, caller: Caller, submission: Submission, component: bool) 
         raise Refusal(Errno.DEFER)
     if submission.script_size > largest_script(state.site) or len(submission.submit_line) > largest_submit_line(state.site):
         raise Refusal(Errno.PATHNAME_TOO_LONG)
+    if request.expedited_requeue and not expedites(state.site):
+        raise Refusal(Errno.NOT_SUPPORTED)
     if request.tres_per_node or gres_per_job(request) or request.tres_per_task or request.tres_per_socket:
         demand_in(state, request, None, credentials.user_id)
     missing = bool(request.constraints) and unknown_features(state, request.constraints or "")
@@ -203,6 +205,11 @@ def largest_submit_line(site: Site) -> int:
 def _number_of(site: Site, word: str, otherwise: int) -> int:
     said = site.scheduler_parameters.get(word, "")
     return int(said) if said.isdecimal() else otherwise
+
+
+def expedites(site: Site) -> bool:
+    """Whether jobs may ask to be queued again before all others (--requeue=expedite)."""
+    return "enable_expedited_requeue" in site.parameters.get("SlurmctldParameters", "").lower().split(",")
 
 
 def tracks_keys(site: Site) -> bool:

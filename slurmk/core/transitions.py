@@ -12,7 +12,7 @@ from signal import strsignal
 from typing import Any, TypeAlias
 
 from slurmk.core.effects import SaveStep, UpdateLimit
-from slurmk.core.endings import end, release, requeue, try_later
+from slurmk.core.endings import end, expedite, release, requeue, try_later, waits_for_epilogs
 from slurmk.core.events import (
     BatchEnded,
     JobStarted,
@@ -73,10 +73,16 @@ def _running_ended(turn: Turn, job: Job, event: BatchEnded) -> None:
 
 
 def _run_again(turn: Turn, job: Job, exit_code: int, gone: frozenset[str]) -> bool:
-    """Whether the script's exit code is one that puts the job back in the queue (RequeueExit, RequeueExitHold)."""
+    """Whether the script's exit code is one that puts the job back in the queue: RequeueExit and RequeueExitHold, or any for
+    --requeue=expedite, whether held or first of all is for the epilogs to say."""
     site, code = turn.state.site, exit_code >> 8
+    if not may_requeue(turn, job) or job.het_job_id:
+        return False
+    if job.request.expedited_requeue:
+        requeue(turn, replace(job, exit_code=exit_code), Reason.NON_ZERO_EXIT_CODE, held=True, gone=gone)
+        return True
     held = code in site.requeue_exit_hold
-    if not (held or code in site.requeue_exit) or not may_requeue(turn, job) or job.het_job_id:
+    if not (held or code in site.requeue_exit):
         return False
     flags = job.flags | (JobFlag.SPECIAL_EXIT if held else JobFlag.NONE)
     reason = Reason.JOB_HELD_USER if held else Reason.NONE
@@ -162,9 +168,10 @@ def lose_nodes(turn: Turn, job: Job, lost: frozenset[str], *, gone: bool = True)
         return
     for component in (job, *other_components(turn, job)):
         if may_requeue(turn, job):
+            expedited = JobFlag.EXPEDITING if job.request.expedited_requeue else JobFlag.NONE
             requeue(
                 turn,
-                component,
+                replace(component, flags=component.flags | expedited),
                 Reason.NODE_DOWN,
                 held=False,
                 gone=free,
@@ -209,6 +216,8 @@ def may_requeue(turn: Turn, job: Job) -> bool:
 
 
 def _completing_node_failed(turn: Turn, job: Job, event: NodeFailed) -> None:
+    if waits_for_epilogs(job):
+        job = expedite(turn, job)
     release(turn, job, frozenset(event.nodes))
 
 

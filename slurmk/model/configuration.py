@@ -21,7 +21,7 @@ from grammar.errors import GrammarError
 from grammar.hostlist import HostlistError, compress, expand, in_order
 from grammar.times import format_elapsed, parse_duration, parse_duration_seconds
 from slurmk.model.configuration_checks import check, check_cgroup, check_users, check_weights, warn
-from slurmk.model.node import GresCapacity, Node, Partition
+from slurmk.model.node import SHARED_DEVICES, WHOLE_DEVICE, GresCapacity, Node, Partition, parts_of_gpus
 from slurmk.model.prolog_flags import PrologFlagsError, parse_prolog_flags
 from slurmk.model.site import Site, Switch
 from slurmk.model.states import INFINITE, NodeFlag, NodeState
@@ -530,7 +530,7 @@ def _nodes(configuration: Configuration, gres_lines: tuple[Record, ...]) -> dict
                 port=ports[position] if ports else _number(configuration, "SlurmdPort", 6818),
             )
     devices = _Devices(gres_lines)
-    return {name: devices.given(node) for name, node in nodes.items()}
+    return {name: _typed_parts(devices.given(node)) for name, node in nodes.items()}
 
 
 def _paired(record: Record, key: str, names: list[str], values: list[str]) -> list[str]:
@@ -705,6 +705,21 @@ def _count(text: str) -> int | None:
 
 
 _FACTORS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
+
+def _typed_parts(node: Node) -> Node:
+    """The node with its parts of GPUs by the types of the GPUs, among which they are evenly spread."""
+    _, each = parts_of_gpus(node.gres)
+    types = [gres for gres in node.gres if gres.name == WHOLE_DEVICE]
+    if not each or not all(gpu.type for gpu in types) or any(gres.type for gres in node.gres if gres.name in SHARED_DEVICES):
+        return node
+    found: list[GresCapacity] = []
+    for gres in node.gres:
+        if gres.name in SHARED_DEVICES:
+            found += [replace(gres, type=gpu.type, count=each * gpu.count) for gpu in types]
+        else:
+            found.append(gres)
+    return replace(node, gres=tuple(found))
 
 
 class _Devices:

@@ -128,6 +128,7 @@ class JobRequest:
     memory_binding: str | None = None
     hint: str | None = None
     requeue: bool | None = None
+    expedited_requeue: bool = False  # first and at once when nodes fail (--requeue=expedite)
     kill_on_node_fail: bool | None = None  # False after --no-kill
     kill_on_invalid_dependency: bool | None = None
     kill_warning_signal: int | None = None

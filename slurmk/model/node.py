@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from slurmk.model.states import INFINITE, NodeFlag, NodeState
+
+WHOLE_DEVICE, SHARED_DEVICES = "gpu", ("mps", "shard")
+"""The GRES that are the same devices, given whole or in parts (gres.conf(5)); a node has parts of one kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +19,15 @@ class GresCapacity:
     type: str
     count: int
     files: tuple[str, ...] = ()
+
+
+def parts_of_gpus(gres: Iterable[GresCapacity]) -> tuple[int, int]:
+    """How many GPUs these are, and how many parts each of them has; 0 where they are only given whole."""
+    gpus = parts = 0
+    for each in gres:
+        gpus += each.count if each.name == WHOLE_DEVICE else 0
+        parts += each.count if each.name in SHARED_DEVICES else 0
+    return gpus, parts // gpus if gpus else 0
 
 
 @dataclass(frozen=True, slots=True)

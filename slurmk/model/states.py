@@ -65,11 +65,11 @@ STATE_CODES: dict[JobState, str] = {
     JobState.OUT_OF_MEMORY: "OOM",
 }
 
-FLAG_CODES: dict[JobFlag, str] = {
+FLAG_CODES: dict[JobFlag, str] = {  # "": the base state's letters
     JobFlag.COMPLETING: "CG",
     JobFlag.STAGE_OUT: "SO",
     JobFlag.CONFIGURING: "CF",
-    JobFlag.EXPEDITING: "EX",
+    JobFlag.EXPEDITING: "",
     JobFlag.RESIZING: "RS",
     JobFlag.REQUEUED: "RQ",
     JobFlag.REQUEUE_FED: "RF",

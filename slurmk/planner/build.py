@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from grammar.hostlist import expand
 from grammar.tres import parse_gres as gres_items
 from slurmk.model.job import Job, JobRequest
-from slurmk.model.node import GresCapacity, Node, Partition
+from slurmk.model.node import SHARED_DEVICES, WHOLE_DEVICE, GresCapacity, Node, Partition
 from slurmk.model.quotas import Quota
 from slurmk.model.requested import Counts, gpus_of_nodes, gres_nodes, gres_per_job, leaves_within
 from slurmk.model.requested import cpus_per_task as cpus_of_task
@@ -28,7 +28,6 @@ from slurmk.model.site import Site
 from slurmk.model.states import INFINITE, NO_VALUE, JobFlag, JobState, NodeFlag, NodeState, Reason
 from slurmk.planner.attention import bounds_of
 from slurmk.planner.preemption import parked
-from slurmk.planner.requirement import SHARED_DEVICE, WHOLE_DEVICE
 from slurmk.planner.reserved import kept_licenses
 from slurmk.planner.snapshot import (
     Demand,
@@ -313,7 +312,7 @@ def _devices(node: Node, name: str) -> tuple[int, ...]:
     """Device numbers of a GRES on a node: counted through all of its kind's types, in the order of configuration. What has no
     device files is only counted, but for GPUs and their shards."""
     kind, _, wanted = name.partition(":")
-    numbered = kind == WHOLE_DEVICE or (kind == SHARED_DEVICE and any(gres.name == WHOLE_DEVICE for gres in node.gres))
+    numbered = kind == WHOLE_DEVICE or (kind in SHARED_DEVICES and any(gres.name == WHOLE_DEVICE for gres in node.gres))
     found: list[int] = []
     number = 0
     for gres in node.gres:
@@ -506,7 +505,7 @@ def pending_row(job: Job, partitions: Mapping[str, Partition], site: Site, cache
         job_id=job.job_id,
         demand=demand,
         partitions=names,
-        priority=job.priority,
+        priority=INFINITE if job.flags & JobFlag.EXPEDITING and job.priority else job.priority,
         submit_time=job.submit_time,
         time_limit=soft or _seconds(job.time_limit, names, partitions),
         user_id=job.credentials.user_id,

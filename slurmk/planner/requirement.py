@@ -12,14 +12,15 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from slurmk.model.node import SHARED_DEVICES, WHOLE_DEVICE
 from slurmk.planner.constraints import Choice, choices
 from slurmk.planner.profile import Bits, Counts, pack
 from slurmk.planner.reserved import Reserved, license_beside
 from slurmk.planner.snapshot import BoolArray, Demand, IntArray, PartitionRow, Snapshot
 
 CPUS, MEMORY = 0, 1
-WHOLE_DEVICE, SHARED_DEVICE = "gpu", "shard"
-"""The GRES that are the same devices, given whole or in parts (gres.conf(5), shard)."""
+OF_ONE_DEVICE = "mps"
+"""The parts that only one GPU of a node at a time is given in (gres.conf(5), one_sharing)."""
 
 PLENTY = 1 << 30
 """Capacity of a resource that stands for a rule, and of what has no bound."""
@@ -45,17 +46,18 @@ class Resources:
     def charge_sharing(self, amounts: Counts, nodes: IntArray) -> None:
         """Fill in what ``amounts`` of GPUs and shards on these nodes take of what both are made of."""
         if self.sharing is not None:
-            gpus, shards = (total(amounts, self.gres[kind]) for kind in (WHOLE_DEVICE, SHARED_DEVICE))
+            gpus, shards = (total(amounts, rows) for rows in (self.gres[WHOLE_DEVICE], self.sharing.parts))
             amounts[self.sharing.row] = gpus * self.sharing.each[nodes] + shards
 
 
 @dataclass(slots=True)
 class Sharing:
     """GPUs that are given whole or in shards, but not both: a row of capacity that counts shards, of which a whole GPU takes
-    ``each`` [nodes] (0 where a node has no shards)."""
+    ``each`` [nodes] (0 where a node has no shards). ``parts`` are the rows of the shards themselves."""
 
     row: int
     each: IntArray
+    parts: tuple[int, ...]
 
 
 def resources_of(snapshot: Snapshot) -> Resources:
@@ -112,18 +114,22 @@ def resources_of(snapshot: Snapshot) -> Resources:
     if shared:
         rows.append(np.full(len(nodes.names), PLENTY))
     sharing = _sharing(rows, gres)
+    if sharing is not None:
+        for row in gres.get(OF_ONE_DEVICE, ()):
+            rows[row] = np.minimum(rows[row], sharing.each)
     capacity = np.array(rows, dtype=np.int32)
     return Resources(capacity, gres, gres_names, partition_cpus, others, owners, jobs, left, kept, shared, ordinary, sharing)
 
 
 def _sharing(rows: list[IntArray], gres: dict[str, tuple[int, ...]]) -> Sharing | None:
     """What GPUs and shards have in common, as one more row."""
-    if WHOLE_DEVICE not in gres or SHARED_DEVICE not in gres:
+    parts = tuple(row for kind in SHARED_DEVICES for row in gres.get(kind, ()))
+    if WHOLE_DEVICE not in gres or not parts:
         return None
-    gpus, shards = (sum(rows[row] for row in gres[kind]) for kind in (WHOLE_DEVICE, SHARED_DEVICE))
+    gpus, shards = (sum(rows[row] for row in rows_of) for rows_of in (gres[WHOLE_DEVICE], parts))
     each = np.asarray(shards // np.maximum(gpus, 1), dtype=np.int64)
     rows.append(np.where(each > 0, shards, PLENTY))
-    return Sharing(len(rows) - 1, each)
+    return Sharing(len(rows) - 1, each, parts)
 
 
 def shares_cpus(partition: PartitionRow, *, wanted: bool, whole: bool = False) -> bool:
@@ -412,7 +418,7 @@ class Compiler:
             seen[CPUS] = np.minimum(free[requirement.shared_row], self.resources.capacity[CPUS, nodes])
         if sharing is not None and gres:
             left, each = free[sharing.row], sharing.each[nodes]
-            for row in self.resources.gres[SHARED_DEVICE]:
+            for row in sharing.parts:
                 seen[row] = np.minimum(seen[row], left)
             for row in self.resources.gres[WHOLE_DEVICE]:
                 seen[row] = np.minimum(seen[row], np.where(each > 0, left // np.maximum(each, 1), PLENTY))

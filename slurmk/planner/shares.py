@@ -11,10 +11,11 @@ from collections.abc import Iterable
 import numpy as np
 
 from slurmk.model.job import Allocation, GresShare, NodeShare
+from slurmk.model.node import SHARED_DEVICES, WHOLE_DEVICE
 from slurmk.model.reservation import Reservation
 from slurmk.planner.placement import Placement
 from slurmk.planner.profile import Counts
-from slurmk.planner.requirement import CPUS, MEMORY, SHARED_DEVICE, WHOLE_DEVICE, Requirement, Resources, usable_cpus
+from slurmk.planner.requirement import CPUS, MEMORY, Requirement, Resources, usable_cpus
 from slurmk.planner.snapshot import IntArray, NodeTable, RunningRow
 
 
@@ -77,11 +78,11 @@ class Inventory:
         for column, node in enumerate(nodes.tolist()):
             each, name = int(sharing.each[node]), self.table.names[node]
             whole = self.devices.get((name, WHOLE_DEVICE), set())
-            shards = self.devices.get((name, SHARED_DEVICE), set())
+            shards = self._parts(name)
             if not each or not (whole or shards):
                 continue
             shared = {shard // each for shard in shards}
-            for row in (*self.resources.gres[WHOLE_DEVICE], *self.resources.gres[SHARED_DEVICE]):
+            for row in (*self.resources.gres[WHOLE_DEVICE], *sharing.parts):
                 listed = self.table.gres_devices[self.resources.gres_names[row]][node]
                 if row in self.resources.gres[WHOLE_DEVICE]:
                     left = sum(number not in whole and number not in shared for number in listed)
@@ -125,14 +126,18 @@ class Inventory:
         and last those of GPUs that a job has whole."""
         sharing = self.resources.sharing
         each = 0 if sharing is None else int(sharing.each[node])
-        if not each or kind not in (WHOLE_DEVICE, SHARED_DEVICE):
+        if not each or kind not in (WHOLE_DEVICE, *SHARED_DEVICES):
             return numbers
         name = self.table.names[node]
         whole = self.devices.get((name, WHOLE_DEVICE), set())
-        shared = {shard // each for shard in self.devices.get((name, SHARED_DEVICE), set())}
+        shared = {shard // each for shard in self._parts(name)}
         if kind == WHOLE_DEVICE:
             return sorted(numbers, key=lambda number: (number in shared, number))
         return sorted(numbers, key=lambda shard: (shard // each in whole, shard // each not in shared, shard))
+
+    def _parts(self, node: str) -> set[int]:
+        """The parts of GPUs that are in use on a node, which has them of one kind."""
+        return set().union(*(self.devices.get((node, kind), set()) for kind in SHARED_DEVICES))
 
 
 def _kept(reservations: Iterable[Reservation]) -> dict[str, dict[str, frozenset[int]]]:

@@ -142,12 +142,23 @@ def device_variables(gres: Sequence[Mapping[str, Any]], devices_name: str) -> Va
     count = gpu_count(gres) or len(devices)
     if not count:
         return {}
+    percentage = thread_percentage(gres)
+    if percentage:
+        return dict(percentage, CUDA_VISIBLE_DEVICES="0")  # as the MPS server of that GPU numbers it
     found = dict(visible(devices), SLURM_GPUS_ON_NODE=str(count))
     found[devices_name] = ",".join(map(str, devices))
     shards = sum(each["count"] for each in gres if each["name"] == "shard")
     if shards:
         found["SLURM_SHARDS_ON_NODE"] = str(shards)
     return found
+
+
+def thread_percentage(gres: Sequence[Mapping[str, Any]]) -> Variables:
+    """How much of a GPU CUDA's Multi-Process Service (MPS) gives to a share of one."""
+    shares = [each for each in gres if each["name"] == "mps" and each.get("each")]
+    if not shares:
+        return {}
+    return {"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE": str(sum(each["count"] * 100 // each["each"] for each in shares))}
 
 
 def mark(job: Description, node: str) -> str:

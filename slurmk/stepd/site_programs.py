@@ -95,6 +95,7 @@ def variables(job: Description, index: int, kind: str, ended: Optional[Mapping[s
     if devices:
         found["SLURM_JOB_GPUS"] = ",".join(map(str, devices))
         found.update(environment.visible(devices))
+        found.update(environment.thread_percentage(node["gres"]))
     if kind == "epilog":
         found.update(_of_the_end(ended or {}))
     return found

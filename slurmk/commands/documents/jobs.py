@@ -96,6 +96,7 @@ FLAGS: tuple[tuple[str, int, Test], ...] = (
     ("STEPMGR_ENABLED", 42, lambda job: job.request.step_manager),
     ("SPREAD_SEGMENTS", 45, _chosen("spread_segments", True)),
     ("CONSOLIDATE_SEGMENTS", 45, _chosen("consolidate_segments", True)),
+    ("EXPEDITED_REQUEUE", 44, _chosen("expedited_requeue", True)),
     ("JOB_IMPLICIT_MAX_NODES", 45, _implies_nodes),
 )
 """A job's flags in the order in which they are printed, the version that knows each first, and when it is set."""

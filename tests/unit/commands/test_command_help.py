@@ -10,6 +10,7 @@ from command_fakes import FakeController, run_command
 from grammar.arguments import Status
 from slurmk.commands import sacct_options, sinfo_options, squeue_options
 from slurmk.commands.command_options import CommandOption
+from slurmk.commands.scontrol import KEYWORDS, OPERANDS
 
 
 @pytest.mark.parametrize("command", ["squeue", "scancel", "scontrol"])
@@ -43,9 +44,6 @@ def test_help_has_what_programs_look_for(command: str, lines: tuple[str, ...]) -
 @pytest.mark.parametrize(
     ("command", "form"),
     [
-        ("sbatch", r"Usage: sbatch (\[-{1,2}.*?\]\s+)+executable \[args\.\.\.\]\n"),
-        ("srun", r"Usage: srun (\[-{1,2}.*?\]\s+)+executable \[args\.\.\.\]\n"),
-        ("salloc", r"Usage: salloc(\s+\[-{1,2}.*?\])+\s+\[command \[args\.\.\.\]\]\n"),
         ("squeue", r"Usage: squeue(\s+\[-{1,2}[^\]]+\])+\n"),
         ("sinfo", r"Usage: sinfo(\s+\[-{1,2}[^\]]+\])+\n"),
         ("sdiag", r"Usage: sdiag(\s+\[-{1,2}[^\]]+\])+\n"),
@@ -102,3 +100,22 @@ def test_every_row_says_what_it_means_or_why_it_does_nothing(options: tuple[Comm
     assert len(names) == len(set(names))
     for option in options:
         assert option.note if option.status is not Status.HONOURED else option.meaning or option.note
+
+
+@pytest.mark.parametrize(
+    ("command", "form"),
+    [
+        ("scancel", r"Usage: scancel(?:\s+\[-{1,2}[^\]]+\])+\s+\[job_id\S* \.\.\.\]\n"),
+        ("squeue", r"Usage: squeue(?:\s+\[-{1,2}[^\]]+\])+\n"),
+        ("sinfo", r"Usage: sinfo(?:\s+\[-{1,2}[^\]]+\])+\n"),
+        ("sdiag", r"Usage: sdiag(?:\s+\[-{1,2}[^\]]+\])+\n"),
+    ],
+)
+def test_the_usage_is_options_in_brackets_and_what_follows(command: str, form: str) -> None:
+    assert re.fullmatch(form, run_command(FakeController(), command, "--usage").out)
+
+
+def test_scontrols_keywords_are_listed_with_what_follows_them() -> None:
+    said = run_command(FakeController(), "scontrol", "--help").out.splitlines()
+    assert {"     show <ENTITY> [<ID>]", "     reconfigure", "     version"} <= set(said)
+    assert OPERANDS.keys() <= {keyword.name for keyword in KEYWORDS}

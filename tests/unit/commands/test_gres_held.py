@@ -19,6 +19,7 @@ NODE = Node("n1", cpus=8, memory=16000, gres=(GresCapacity("gpu", "a100", 4), Gr
         (GresShare("shard", "", 2, (0, 1)), "shard:2(2/2,0/2,0/2,0/2)"),
         (GresShare("shard", "", 1, (2,)), "shard:1(0/2,1/2,0/2,0/2)"),
         (GresShare("shard", "", 1, (8,)), "shard(CNT:1)"),
+        (GresShare("shard", "a100", 1, (0,)), "shard:1(1/2,0/2,0/2,0/2)"),
     ],
 )
 def test_on_a_node(held: GresShare, expected: str) -> None:

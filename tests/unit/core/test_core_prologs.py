@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from core_story import Cluster, small_site
+from core_story import ROOT, Cluster, small_site
 
 from slurmk.core.effects import RunEpilog, Terminate
-from slurmk.core.events import EpilogEnded, EpilogFailed, PrologFailed, PrologRuns
+from slurmk.core.errors import Errno
+from slurmk.core.events import EpilogEnded, EpilogFailed, NodeFailed, PrologFailed, PrologRuns
+from slurmk.core.priority import HIGHEST
 from slurmk.model.states import JobFlag, JobState, NodeFlag, Reason
 
 
@@ -130,6 +132,66 @@ def test_a_failed_epilog_closes_its_node_alone() -> None:
     cluster.released(job_id)
     assert cluster.job(job_id).state is JobState.COMPLETED
     assert cluster.machine.nodes[name].reason == "Epilog error"
+
+
+EXPEDITES = {"SlurmctldParameters": "enable_expedited_requeue"}
+
+
+def expedited(exit_code: int, *, failed_epilog: bool = False) -> tuple[Cluster, int]:
+    """A job of --requeue=expedite whose script came to ``exit_code`` in a place of its own on a node that it has whole."""
+    cluster = Cluster(small_site(parameters=EXPEDITES))
+    job_id = started(cluster, requeue=True, expedited_requeue=True, required_nodes="n1", shared="none")
+    name = node_of(cluster, job_id)
+    cluster.ended(job_id, exit_code)
+    if failed_epilog:
+        cluster.tell(EpilogFailed(cluster.now, job_id, 0, name, drain=False))
+    cluster.released(job_id)
+    return cluster, job_id
+
+
+def test_a_job_that_failed_of_itself_is_held_where_it_asked_to_be_expedited() -> None:
+    cluster, job_id = expedited(3 << 8)
+    job = cluster.job(job_id)
+    assert (job.state, job.flags, job.priority) == (JobState.PENDING, JobFlag.REQUEUE_HOLD, 0)
+    assert (job.state_description, job.restarts, job.exit_code) == ("job requeued in held state", 1, 3 << 8)
+    cluster.release_hold(str(job_id))
+    cluster.plan()
+    job = cluster.job(job_id)
+    assert (job.state, job.exit_code) == (JobState.RUNNING, 0), "it does not wait, as other requeued jobs do"
+
+
+def test_a_job_that_failed_with_an_epilog_is_the_first_to_start_again() -> None:
+    cluster, job_id = expedited(3 << 8, failed_epilog=True)
+    job = cluster.job(job_id)
+    assert (job.state, job.flags, job.reason) == (JobState.PENDING, JobFlag.EXPEDITING, Reason.NONE)
+    assert job.priority > 0
+    other = cluster.submit(caller=ROOT, priority=HIGHEST, required_nodes="n1", shared="none")
+    cluster.plan()
+    assert cluster.job(other).priority > job.priority
+    assert (cluster.job(job_id).state, cluster.job(other).state) == (JobState.RUNNING, JobState.PENDING)
+    assert cluster.job(job_id).flags == JobFlag.CONFIGURING
+
+
+@pytest.mark.parametrize(("exit_code", "state"), [(0, JobState.COMPLETED), (15, JobState.FAILED)])
+def test_only_a_script_that_exits_with_a_code_is_expedited(exit_code: int, state: JobState) -> None:
+    cluster, job_id = expedited(exit_code, failed_epilog=True)
+    assert (cluster.job(job_id).state, cluster.job(job_id).flags) == (state, JobFlag.NONE)
+
+
+@pytest.mark.parametrize("completing", [False, True])
+def test_a_job_that_lost_a_node_is_expedited(completing: bool) -> None:
+    cluster = Cluster(small_site(parameters=EXPEDITES))
+    job_id = started(cluster, requeue=True, expedited_requeue=True)
+    if completing:
+        cluster.ended(job_id, 3 << 8)
+    cluster.tell(NodeFailed(cluster.now, job_id, 0, (node_of(cluster, job_id),)))
+    assert (cluster.job(job_id).state, cluster.job(job_id).flags) == (JobState.PENDING, JobFlag.EXPEDITING)
+
+
+def test_jobs_are_expedited_only_where_the_site_lets_them() -> None:
+    cluster = Cluster()
+    cluster.try_submit(requeue=True, expedited_requeue=True)
+    assert cluster.refusal() is Errno.NOT_SUPPORTED
 
 
 def test_a_reason_that_an_administrator_gave_stays() -> None:

@@ -112,6 +112,16 @@ def test_gres_with_device_files() -> None:
     assert second.gres[0].files == ()
 
 
+def test_parts_of_gpus_are_of_their_types() -> None:
+    site = load(
+        "GresTypes=gpu,mps,shard\nNodeName=g1 CPUs=8 Gres=gpu:a100:3,gpu:v100:1,mps:400\nNodeName=g2 Gres=gpu:2,shard:8\n",
+        gres_conf="Name=mps Count=400\n",
+    )
+    first, second = (node for node in site.nodes if node.name.startswith("g"))
+    assert [(gres.name, gres.type, gres.count) for gres in first.gres[2:]] == [("mps", "a100", 300), ("mps", "v100", 100)]
+    assert second.gres == (GresCapacity("gpu", "", 2), GresCapacity("shard", "", 8))
+
+
 def test_switches() -> None:
     site = load(
         "TopologyPlugin=topology/tree\n",

@@ -27,16 +27,16 @@ def form(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
-def with_shards(table: NodeTable) -> NodeTable:
+def with_shards(table: NodeTable, kind: str = "shard") -> NodeTable:
     """The nodes with four shards of each GPU."""
     count = len(table.names)
     return replace(
         table,
-        gres_names=("gpu", "shard"),
+        gres_names=("gpu", kind),
         gres=np.column_stack((table.gres[:, 0], EACH * table.gres[:, 0])),
         gres_devices={
             "gpu": tuple(tuple(range(number)) for number in table.gres[:, 0].tolist()),
-            "shard": tuple(tuple(range(EACH * number)) for number in table.gres[:, 0].tolist()),
+            kind: tuple(tuple(range(EACH * number)) for number in table.gres[:, 0].tolist()),
         },
         features=(frozenset(),) * count,
     )
@@ -47,9 +47,9 @@ def row(number: int, kind: str, amount: int, minutes: int = 10, nodes: int = 1) 
     return PendingRow(number, wanted, ("p",), 100 - number, NOW, minutes * 60, 1)
 
 
-def queue(*rows: PendingRow, running: tuple[RunningRow, ...] = (), nodes: int = 1) -> Snapshot:
+def queue(*rows: PendingRow, running: tuple[RunningRow, ...] = (), nodes: int = 1, kind: str = "shard") -> Snapshot:
     made = snapshot_of(((16, 100, GPUS),) * nodes, rows, running)
-    return replace(made, nodes=with_shards(made.nodes))
+    return replace(made, nodes=with_shards(made.nodes, kind))
 
 
 def holds(kind: str, *numbers: int) -> RunningRow:
@@ -75,6 +75,16 @@ def test_a_shared_gpu_takes_the_next_shard_too() -> None:
     made = plan(queue(row(1, "shard", 1), row(2, "gpu", 1), running=(holds("shard", 5),)))
     given = {start.job_id: start.allocation.shares[0].gres[0].indices for start in made.starts}
     assert given == {1: (4,), 2: (0,)}
+
+
+def test_only_one_gpu_of_a_node_is_given_in_parts_for_mps() -> None:
+    """The other one is free, and stays so for jobs that want a whole one (gres.conf(5), one_sharing)."""
+    waits = (row(1, "mps", 3), row(2, "mps", 2), row(3, "gpu", 1), row(4, "mps", 1), row(5, "mps", 5))
+    made = plan(queue(*waits, kind="mps"))
+    given = {start.job_id: start.allocation.shares[0].gres[0].indices for start in made.starts}
+    assert given == {1: (0, 1, 2), 3: (1,), 4: (3,)}
+    assert made.outlooks[2].start_time == NOW + 600
+    assert made.outlooks[5].start_time is None, "more than one GPU has"
 
 
 def test_gpus_that_are_all_shared_a_little_are_not_given_whole() -> None:

@@ -125,6 +125,11 @@ def test_shards_have_the_variables_of_their_gpus() -> None:
     assert device_variables([], "SLURM_JOB_GPUS") == {}
 
 
+def test_a_share_of_a_gpu_by_mps_is_told_as_a_percentage() -> None:
+    share = [{"name": "mps", "type": "", "count": 50, "indices": list(range(200, 250)), "each": 200}]
+    assert device_variables(share, "SLURM_JOB_GPUS") == {"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE": "25", "CUDA_VISIBLE_DEVICES": "0"}
+
+
 def test_the_first_task_of_a_node_with_gpus_hears_that_no_frequency_is_set() -> None:
     share = [{"name": "gpu", "type": "", "count": 1, "indices": [0]}]
     assert frequency_lines(0, share, {"tres_freq": "gpu:high"}) == ["GpuFreq=control_disabled"]
