@@ -15,7 +15,7 @@ from grammar.hostlist import compress, expand
 from slurmk.model import serial
 from slurmk.model.job import Allocation, Job, Step, Usage
 from slurmk.model.requested import Requested
-from slurmk.model.states import JobState
+from slurmk.model.states import JobFlag, JobState
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ step_values = attrgetter(*STEP_COLUMNS)
 def job_row(job: Job, db_index: int, requested: Requested, association_id: int, qos_id: int, reason: str) -> JobRow:
     """What accounting keeps of ``job`` as it is now. ``reason`` is the last that it waited for."""
     request, owner, allocation = job.request, job.credentials, job.allocation
-    ended = job.state.finished or bool(job.flags & REQUEUED)
+    ended = job.state.finished or bool(job.flags & (REQUEUED | JobFlag.RESIZING))
     return JobRow(
         db_index=db_index,
         job_id=job.job_id,
@@ -157,7 +157,7 @@ def job_row(job: Job, db_index: int, requested: Requested, association_id: int, 
         reason=reason,
         time_submit=job.submit_time,
         time_eligible=job.eligible_time,
-        time_start=job.start_time if allocation else 0,
+        time_start=(job.resize_time or job.start_time) if allocation else 0,
         time_end=job.end_time if ended else 0,
         time_suspended=job.suspend_time if job.state is JobState.SUSPENDED else 0,
         suspended_seconds=job.suspended_seconds,

@@ -40,6 +40,7 @@ from slurmk.core.effects import (
     SaveNode,
     SavePartition,
     SaveReservation,
+    SaveResize,
     SaveStep,
 )
 from slurmk.model import serial
@@ -48,13 +49,16 @@ from slurmk.model.node import Node, Partition
 from slurmk.model.requested import Requests
 from slurmk.model.reservation import Reservation
 from slurmk.model.site import Site
-from slurmk.model.states import Reason
+from slurmk.model.states import JobFlag, Reason
 
 _CLAIM = 0x736C75726D6B
 """The number of the lock that marks a Postgres database as a running controller's: "slurmk"."""
 
 T = TypeVar("T")
 Row = tuple[Any, ...]
+Present = tuple[int, int, str, int]
+"""Of a live job: restart, db_index, the reason it last waited for, and the db_index that its steps belong to: that of its first
+size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +79,7 @@ class Recovered:
 class _Numbers:
     """The numbers given out: of live jobs' rows, of associations, of QOS; and the next of each."""
 
-    live: dict[int, tuple[int, int, str]] = field(default_factory=dict)  # job id -> (restart, db_index, last reason)
+    live: dict[int, Present] = field(default_factory=dict)  # by job id
     associations: dict[tuple[str, str], int] = field(default_factory=dict)
     qos: dict[str, int] = field(default_factory=dict)
     next_db_index: int = 1
@@ -175,9 +179,10 @@ class Store:
 
     def _read_numbers(self, connection: Connection) -> None:
         numbers = _Numbers()
-        live = "SELECT live_job.job_id, live_job.restart_count, db_index, reason FROM live_job JOIN job USING (db_index)"
-        for job_id, restart, db_index, reason in connection.exec_driver_sql(live):
-            numbers.live[job_id] = (restart, db_index, reason)
+        columns = f"live_job.job_id, live_job.restart_count, db_index, reason, {_FIRST_SIZE}"
+        live = f"SELECT {columns} FROM live_job JOIN job USING (db_index)"
+        for job_id, *present in connection.exec_driver_sql(live):
+            numbers.live[job_id] = tuple(present)
         for number, account, user in connection.exec_driver_sql("SELECT association_id, account, user_name FROM association"):
             numbers.associations[account, user] = number
         for number, name in connection.exec_driver_sql("SELECT qos_id, name FROM qos"):
@@ -343,7 +348,7 @@ class _Batch:
             or self._gone
         )
 
-    def _present(self, job_id: int, restart: int) -> tuple[int, int, str] | None:
+    def _present(self, job_id: int, restart: int) -> Present | None:
         """What is known of that attempt, if it is the job's present one."""
         known = self.numbers.live.get(job_id)
         if known is None and job_id not in self.forgotten:
@@ -354,20 +359,34 @@ class _Batch:
         job = effect.job
         present = None if effect.new else self._present(job.job_id, job.restarts)
         if present is None:
-            present = (job.restarts, self.numbers.next_db_index, Reason.NONE._value_)
-            self.numbers.next_db_index += 1
+            following = self._next_db_index()
+            present = (job.restarts, following, Reason.NONE._value_, following)
         db_index = present[1]
         reason = job.reason._value_ if job.allocation is None else present[2]
-        self.numbers.live[job.job_id] = (job.restarts, db_index, reason)
+        self.numbers.live[job.job_id] = (job.restarts, db_index, reason, present[3])
         self._jobs[db_index] = (job, reason)
         self.live[job.job_id] = (job.job_id, job.array_job_id or job.job_id, job.restarts, db_index, job)
+
+    def _next_db_index(self) -> int:
+        following = self.numbers.next_db_index
+        self.numbers.next_db_index += 1
+        return following
+
+    def add_resize(self, effect: SaveResize) -> None:
+        """The record of the job's size until now ends; what is saved of it from now on is another's."""
+        job = effect.job
+        present = self._present(job.job_id, job.restarts)
+        if present is None:
+            return
+        self._jobs[present[1]] = (replace(job, flags=job.flags | JobFlag.RESIZING, end_time=effect.time), present[2])
+        self.numbers.live[job.job_id] = (job.restarts, self._next_db_index(), present[2], present[3])
 
     def add_step(self, effect: SaveStep) -> None:
         present = self._present(effect.step.job_id, effect.restart)
         if present is None:
             self._late_steps.append(effect)
         else:
-            self._steps[present[1], effect.step.step_id] = step_values(step_row(effect.step, present[1]))
+            self._steps[present[3], effect.step.step_id] = step_values(step_row(effect.step, present[3]))
 
     def forget(self, effect: ForgetJob) -> None:
         self.live.pop(effect.job_id, None)
@@ -470,7 +489,8 @@ class _Batch:
     @staticmethod
     def _write_late_step(cursor: DBAPICursor, statements: _Statements, effect: SaveStep) -> None:
         """A step of an attempt that is over; without such an attempt there is nothing to keep."""
-        query = statements.sql("SELECT max(db_index) FROM job WHERE job_id = ? AND restart_count = ?")
+        last = "SELECT max(db_index) FROM job WHERE job_id = ? AND restart_count = ?"
+        query = statements.sql(f"SELECT {_FIRST_SIZE} FROM job WHERE db_index = ({last})")
         db_index = _value(cursor, query, (effect.step.job_id, effect.restart))
         if db_index is not None:
             cursor.execute(statements.step, step_values(step_row(effect.step, db_index)))
@@ -503,12 +523,17 @@ _FILE_ENDS: dict[tuple[bool, bool], str] = {
 }
 """What becomes of a job's files when it is forgotten, by whether its script and its environment are kept."""
 
+_FIRST_SIZE = """(SELECT min(first.db_index) FROM job AS first WHERE first.job_id = job.job_id
+    AND first.restart_count = job.restart_count AND first.sluid = job.sluid)"""
+"""In a statement about ``job``: the record that its steps belong to, also once it was resized."""
+
 _RESERVATIONS = "last_reservation"
 """Name of the counter of reservations."""
 
 _ADDERS: dict[type, Callable[[_Batch, Any], None]] = {
     SaveJob: _Batch.add_job,
     SaveStep: _Batch.add_step,
+    SaveResize: _Batch.add_resize,
     ForgetJob: _Batch.forget,
     SaveNode: _Batch.add_node,
     ForgetNode: _Batch.forget_node,
@@ -570,7 +595,10 @@ _LONGEST_WAIT = """SELECT MAX(time_start - CASE WHEN time_eligible > time_submit
 def _running_steps(connection: Connection) -> dict[int, tuple[Step, ...]]:
     """The steps that have not ended, by job: a job's own record is not written again for each of its steps."""
     columns = ", ".join(f"step.{name}" for name in STEP_COLUMNS)
-    query = f"SELECT live_job.job_id, {columns} FROM live_job JOIN step USING (db_index) WHERE step.time_end = 0"
+    query = (
+        f"SELECT live_job.job_id, {columns} FROM live_job JOIN job USING (db_index)"
+        f" JOIN step ON step.db_index = {_FIRST_SIZE} WHERE step.time_end = 0"
+    )
     found: dict[int, tuple[Step, ...]] = {}
     for job_id, *values in connection.exec_driver_sql(f"{query} ORDER BY step.time_start, step.step_id"):
         found[job_id] = (*found.get(job_id, ()), step_of(StepRow(*values), job_id))

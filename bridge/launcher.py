@@ -64,6 +64,11 @@ class Launcher(Protocol):
         effects.Terminate, ``ended`` as ``bridge.description.ending`` has it. Reports NodesReleased."""
         ...
 
+    async def shrink(self, job_id: int, restart: int, nodes: Sequence[str], lost: Sequence[str]) -> None:
+        """A running job keeps only ``nodes``: its step manager is told, and what runs on ``lost`` is killed. Reports
+        NodesReleased for them."""
+        ...
+
     async def update_limit(self, job_id: int, restart: int, end_time: int | None) -> None:
         """A running job's end by its time limit moved."""
         ...

@@ -7,8 +7,9 @@ it is acknowledged, which happens only once what the report changed is on disk.
 Messages from stepd: ``register`` (job, restart, node, pid, informed, manager, proof; in a pod also nonce, instance, address,
 host and described), then ``report`` (id, event, …) and ``address`` (manager) and ``answer`` (id).
 Messages to stepd: ``nonce``, ``job`` (the description, only if it was not informed before), ``unknown`` (end everything),
-``manager`` (where the step manager listens), ``terminate`` (kill_wait), ``signal`` (signal, step, flags), ``limit``
-(end_time) ``ask`` (id, what, …) and ``ack`` (id); in a pod also ``welcome`` (proof), ``peers`` (addresses) and ``begin``.
+``manager`` (where the step manager listens), ``terminate`` (kill_wait, cause), ``signal`` (signal, step, flags), ``limit``
+(end_time), ``shrink`` (nodes), ``ask`` (id, what, …) and ``ack`` (id); in a pod also ``welcome`` (proof), ``peers`` (addresses)
+and ``begin``.
 ``begin``, like ``job`` to a pod, says the time: the time limit counts from then on.
 
 stepd in a pod runs as the job's user, who can therefore speak as it. What it says concerns its own job only, and is brought
@@ -79,6 +80,9 @@ PENDING_REPORTS = 256
 
 ANSWER_SECONDS = 10.0
 """How long the answer to a question is waited for."""
+
+RESIZE = "resize"
+"""Why stepds are told to end on nodes that a job gives back while it goes on: at once."""
 
 LARGEST = 1 << 53
 """More than anything that is counted or measured can be."""
@@ -206,6 +210,12 @@ class StepdLink:
             if attempt is not None and node in attempt.seats:
                 attempt.seats[node].ending = True
                 attempt.seats[node].tell({"kind": "terminate", "kill_wait": kill_wait, "cause": cause, "ended": ended or {}})
+
+    def shrink(self, key: tuple[int, int], nodes: Sequence[str]) -> None:
+        """The job has only those nodes left."""
+        attempt = self.attempts.get(key)
+        if attempt is not None:
+            attempt.seats[attempt.first].tell({"kind": "shrink", "nodes": list(nodes)})
 
     def limit(self, key: tuple[int, int], end_time: int | None) -> None:
         """The job's time limit moved."""

@@ -69,7 +69,7 @@ SCHEDULER_PARAMETERS: tuple[Parameter, ...] = (
     Parameter("defer_batch", _NO_DELAY),
     Parameter("delay_boot", _NO_BOOTS),
     Parameter("disable_hetjob_steps"),
-    Parameter("disable_job_shrink", "always so: a running job keeps its nodes"),
+    Parameter("disable_job_shrink"),
     Parameter("enable_hetjob_steps", "always so, unless disable_hetjob_steps is there too"),
     Parameter("enable_user_top"),
     Parameter("extra_constraints", "nodes have no Extra data that --extra could be compared with"),

@@ -64,7 +64,7 @@ from bridge.kubernetes.resources import (
 from bridge.kubernetes.settings import Kind, PodSettings, QueueSystem, Settings
 from bridge.kubernetes.templating import TemplateError, Templates
 from bridge.launcher import Report
-from bridge.link import Attempt, Seat, StepdLink, attempt_of, attempt_secret, step_secret
+from bridge.link import RESIZE, Attempt, Seat, StepdLink, attempt_of, attempt_secret, step_secret
 from bridge.local.interpreter import OPTIONS, find_interpreter
 from slurmk.core.events import (
     BatchEnded,
@@ -269,6 +269,11 @@ class KubernetesLauncher:
         elif left:
             presence.overdue = self._now() + kill_wait + STUBBORN_SECONDS
         self._release(presence, [*(node for node in nodes if node in free), *lost])
+
+    async def shrink(self, job_id: int, restart: int, nodes: Sequence[str], lost: Sequence[str]) -> None:
+        """The pods of nodes that are given back end of their own accord: deleted, they would be made again."""
+        self._link.shrink((job_id, restart), nodes)
+        self._link.terminate((job_id, restart), 0, lost, RESIZE)
 
     async def update_limit(self, job_id: int, restart: int, end_time: int | None) -> None:
         self._link.limit((job_id, restart), end_time)

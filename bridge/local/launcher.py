@@ -24,7 +24,7 @@ from typing import Any
 from bridge.archive import write_archive, write_folder
 from bridge.description import describe
 from bridge.launcher import Report
-from bridge.link import Attempt, Seat, StepdLink, attempt_of, events_of, read_message, step_secret
+from bridge.link import RESIZE, Attempt, Seat, StepdLink, attempt_of, events_of, read_message, step_secret
 from bridge.local.interpreter import OPTIONS, find_interpreter
 from bridge.local.places import Places
 from slurmk import SLURM_VERSION, wire
@@ -136,6 +136,10 @@ class LocalLauncher:
                         attempt.seats[node].released = True
                 self._forget_if_over(attempt)
         self._link.terminate((job_id, restart), kill_wait, [node for node in nodes if node not in gone], cause, ended)
+
+    async def shrink(self, job_id: int, restart: int, nodes: Sequence[str], lost: Sequence[str]) -> None:
+        self._link.shrink((job_id, restart), nodes)
+        await self.terminate(job_id, restart, 0, lost, RESIZE)
 
     async def update_limit(self, job_id: int, restart: int, end_time: int | None) -> None:
         self._link.limit((job_id, restart), end_time)
@@ -285,7 +289,8 @@ class LocalLauncher:
         nodes = job.allocation.nodes
         try:
             description = self._places.description(*key)
-            secret = bytes.fromhex(json.loads(description)["secret"])
+            described = json.loads(description)
+            secret = bytes.fromhex(described["secret"])
         except (OSError, ValueError, KeyError):
             return False
         if not any(self._places.started(*key, node) for node in nodes):
@@ -295,6 +300,8 @@ class LocalLauncher:
         )
         attempt.manager = self._places.manager(*key, nodes[0])
         self._link.expect(attempt)
+        if len(described["nodes"]) > len(nodes):
+            self._link.shrink(key, nodes)
         absent = [node for node in nodes if not self._places.started(*key, node)]
         if absent:
             self._spawn(self._fork(attempt, absent))

@@ -302,6 +302,8 @@ class JobText:
 
     def tasks_count(self, job: Job) -> str:
         """What NumTasks shows; a job that never ran has none, and one that has nodes has a task on each at least."""
+        if job.allocation and job.resize_time and not (job.request.tasks or job.request.tasks_per_node):
+            return str(len(job.allocation.shares))
         if job.allocation and not job.request.tasks:
             return str(max(task_count(job.request), len(job.allocation.shares) * (job.request.tasks_per_node or 1)))
         return "N/A" if job.state.finished and not job.allocation else str(task_count(job.request))

@@ -18,7 +18,14 @@ from grammar.mail import parse_mail_type
 from grammar.times import parse_duration, parse_duration_seconds
 from grammar.tres import prefix_gres
 from slurmk.commands import scontrol_keys as keys
-from slurmk.commands import scontrol_node, scontrol_partition, scontrol_reservation, scontrol_session, scontrol_step
+from slurmk.commands import (
+    scontrol_node,
+    scontrol_partition,
+    scontrol_reservation,
+    scontrol_resize,
+    scontrol_session,
+    scontrol_step,
+)
 from slurmk.commands.call import Call, Controller, Output
 from slurmk.commands.documents.envelope import Wanted
 from slurmk.commands.node_text import number_list, user_name
@@ -78,7 +85,7 @@ def _time_limit(typed: Typed) -> Changes:
 
 def _node_count(text: str) -> tuple[int, int] | None:
     """``2``, ``1k``, ``2-4``; None for what is no count of nodes."""
-    match = re.fullmatch(r"([0-9]{1,9})([kKmM]?)(?:-([0-9]{1,9})([kKmM]?))?", text)
+    match = re.fullmatch(r"\+?([0-9]{1,9})([kKmM]?)(?:-([0-9]{1,9})([kKmM]?))?", text)
     if match is None:
         return None
     factors = {"": 1, "k": 1 << 10, "m": 1 << 20}
@@ -424,13 +431,29 @@ async def _update_job(session: Session, arguments: Sequence[str]) -> int:
     if not counted:
         raise Failure("No changes specified")
     names = split_ids(identified) if identified else _named(session, pairs, changes) if identified is None else []
-    sized = [field for field, _ in changes if field in ("minimum_nodes", "required_nodes")]
+    sized = any((key := keys.find_key(KEYS, typed.key)) is not None and key.name in _SIZES for typed in pairs)
     if sized and identified:
         _load_one(session, identified.partition("+")[0], "Job resizing")
     code = 0
     for name in names:
         code = await _update_one(session, name, changes) or code
+    if sized and identified and not code:
+        _leave_files(session, identified)
     return code
+
+
+_SIZES = ("NumNodes", "ReqNodes", "NodeList", "ReqNodeList")
+"""Keys by which a job that runs is resized."""
+
+
+def _leave_files(session: Session, name: str) -> None:
+    """For a shell in a job that runs, whose size may have changed."""
+    try:
+        job = _first(session.controller, parse(name, session.controller.machine.jobs.values()))
+    except SlurmError:
+        return
+    if job is not None and job.allocation is not None:
+        scontrol_resize.leave_files(session, name, job.allocation)
 
 
 def _check_relative(session: Session, pairs: Sequence[Typed]) -> None:

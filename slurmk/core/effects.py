@@ -28,6 +28,14 @@ class SaveStep:
 
 
 @dataclass(frozen=True, slots=True)
+class SaveResize:
+    """The job, as it was, has another size from ``time`` (Unix seconds) on: its record ends, the next save begins another."""
+
+    job: Job
+    time: int
+
+
+@dataclass(frozen=True, slots=True)
 class ForgetJob:
     """The job left the controller's memory (MinJobAge); accounting keeps its record, its script may go."""
 
@@ -128,6 +136,16 @@ class RunEpilog:
 
 
 @dataclass(frozen=True, slots=True)
+class Shrink:
+    """A running job has only ``nodes`` left: its step manager must know, and what runs of it on ``lost`` is killed."""
+
+    job_id: int
+    restart: int
+    nodes: tuple[str, ...]
+    lost: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class UpdateLimit:
     """A running job's time limit changed; stepd must know. ``end_time`` is Unix seconds, None for no limit."""
 
@@ -185,6 +203,7 @@ class Refused:
 Effect: TypeAlias = (
     SaveJob
     | SaveStep
+    | SaveResize
     | ForgetJob
     | SaveNode
     | ForgetNode
@@ -199,6 +218,7 @@ Effect: TypeAlias = (
     | Signal
     | Terminate
     | RunEpilog
+    | Shrink
     | UpdateLimit
     | Mail
     | CordonNode

@@ -266,6 +266,7 @@ def again(
         submit_time=turn.now,
         restarts=job.restarts + 1,
         start_time=0,
+        resize_time=0,
         end_time=0,
         suspend_time=0,
         suspended_seconds=0,

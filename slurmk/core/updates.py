@@ -10,8 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
+from grammar.bindings import is_tres_binding
 from grammar.dependencies import format_dependency
-from slurmk.core import dependencies, mail, reservation_use, selection, submission, suspension
+from slurmk.core import dependencies, mail, reservation_use, resizing, selection, submission, suspension
 from slurmk.core.demands import Refusal, demand_in, least_cpus
 from slurmk.core.effects import Accepted, Refused, SaveStep, UpdateLimit
 from slurmk.core.endings import REQUEUED_HELD, again, requeue
@@ -184,6 +185,7 @@ class Change:
     dependency: bool = False
     limit: bool = False
     priority: bool = False  # count it anew
+    kept: bool = False  # it runs on, on fewer nodes
 
     def request(self, **fields: Any) -> None:
         self.job = replace(self.job, request=replace(self.job.request, **fields))
@@ -206,11 +208,12 @@ def update_job(turn: Turn, event: UpdateJob) -> None:
     """scontrol update JobId=…: all of the changes, or none of them."""
 
     def act(chosen: JobSelection, selected: selection.Selected) -> None:
+        told = replace(event, changes=resizing.as_told(selected.job, event.changes))
         try:
-            _check_update(turn, event, chosen, selected.job)
-            _try(turn, event, selected.job)
+            _check_update(turn, told, chosen, selected.job)
+            _try(turn, told, selected.job)
             for job in selection.apart(turn, selected):
-                _apply(turn, event, job)
+                _apply(turn, told, job)
         except Refusal as refusal:
             raise refusal.error from None
 
@@ -265,6 +268,8 @@ def _apply(turn: Turn, event: UpdateJob, job: Job) -> None:
     counted = job.pending and job.priority and job.request.priority is None and turn.state.site.priority_type == MULTIFACTOR
     if counted and (change.resized or change.priority):
         job = replace(job, priority=priority_of(turn, job))
+    if change.kept:
+        job = resizing.carry_out(turn, turn.state.jobs[job.job_id], job)
     job = turn.save(job)
     if change.dependency:
         wanted = dependencies.parse(job.request.dependency) if job.request.dependency else None
@@ -428,6 +433,19 @@ def _nodes(field: str) -> Setter:
     return setter
 
 
+def _keeps(resized: Callable[[Job, Any], Job]) -> Setter:
+    """Give nodes back while it runs."""
+
+    def setter(change: Change, value: Any) -> None:
+        if value != 0 and "disable_job_shrink" in change.turn.state.site.scheduler_parameters:
+            raise SlurmError(Errno.NOT_SUPPORTED)
+        job = resized(change.job, value)
+        change.kept |= job is not change.job
+        change.job = job
+
+    return setter
+
+
 def _constraints(change: Change, value: str) -> None:
     if value and unknown_features(change.turn.state, value):
         raise SlurmError(Errno.INVALID_FEATURE)
@@ -523,7 +541,7 @@ def _tres_per_node(change: Change, value: str | None) -> None:
 
 
 def _tres_bind(change: Change, value: str | None) -> None:
-    if value and not value.startswith("gres/"):
+    if value and not is_tres_binding(value):
         raise SlurmError(Errno.INVALID_TRES)
     change.request(tres_bind=value)
 
@@ -568,6 +586,7 @@ def _words(text: str) -> tuple[str, ...]:
 
 _WAITING = frozenset({Phase.PENDING})
 _ALIVE = frozenset({Phase.PENDING, Phase.RUNNING, Phase.SUSPENDED, Phase.COMPLETING})
+_RUNNING = frozenset({Phase.RUNNING, Phase.SUSPENDED})
 _ALWAYS = frozenset(Phase)
 _AFTERWARDS = frozenset({"admin_comment", "system_comment", "extra", "comment"})
 
@@ -610,6 +629,8 @@ FIELDS: dict[str, Field] = {
     "tasks": Field(_positive("tasks"), _WAITING),
     "cpus_per_task": Field(_positive("cpus_per_task", Errno.INVALID_CPU_COUNT), _WAITING),
     "minimum_nodes": Field(_node_count, _WAITING),
+    "kept_count": Field(_keeps(resizing.kept_by_count), _RUNNING),
+    "kept_nodes": Field(_keeps(resizing.kept_by_name), _RUNNING),
     "minimum_cpus_per_node": Field(_positive("minimum_cpus_per_node"), _WAITING),
     "tasks_per_node": Field(_positive("tasks_per_node"), _WAITING),
     "memory_per_node": Field(_memory("memory_per_node", "memory_per_cpu"), _WAITING),
@@ -630,7 +651,7 @@ FIELDS: dict[str, Field] = {
     **{name: Field(_request_field(name, resized=True), _WAITING) for name in _SIZES},
     **{name: Field(_request_field(name), _WAITING) for name in _PLAIN},
 }
-"""JobRequest's names of fields (and ``array_maximum_running``) -> how they are changed."""
+"""JobRequest's names of fields (and ``array_maximum_running``, and those of ``resizing``) -> how they are changed."""
 
 
 def update_step(turn: Turn, event: UpdateStep) -> None:

@@ -19,6 +19,7 @@ from slurmk.core.effects import (
     SaveNode,
     SavePartition,
     SaveReservation,
+    SaveResize,
     SaveStep,
 )
 from slurmk.model.job import Job, Step
@@ -28,6 +29,7 @@ from slurmk.model.reservation import Reservation
 SAVES = (
     SaveJob,
     SaveStep,
+    SaveResize,
     ForgetJob,
     SaveNode,
     ForgetNode,

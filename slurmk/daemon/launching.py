@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 
 from bridge.description import ending
 from bridge.launcher import JobFiles, Launcher, Report
-from slurmk.core.effects import CordonNode, Effect, Launch, RunEpilog, Signal, Terminate, UpdateLimit
+from slurmk.core.effects import CordonNode, Effect, Launch, RunEpilog, Shrink, Signal, Terminate, UpdateLimit
 from slurmk.core.events import EpilogEnded, LaunchFailed, PrologFailed
 from slurmk.daemon.site_programs import SitePrograms
 from slurmk.model.job import Job
@@ -56,6 +56,8 @@ class Launching:
                 self._enqueue(effect.job_id, self._terminate(effect))
             case RunEpilog(job=job):
                 self._beside(self._run_epilog(job))
+            case Shrink():
+                self._enqueue(effect.job_id, self._launcher.shrink(effect.job_id, effect.restart, effect.nodes, effect.lost))
             case UpdateLimit():
                 self._enqueue(effect.job_id, self._launcher.update_limit(effect.job_id, effect.restart, effect.end_time))
             case CordonNode():

@@ -323,6 +323,7 @@ class Job:
     eligible_time: int = 0
     accrue_time: int = 0
     start_time: int = 0
+    resize_time: int = 0  # since when it has its present nodes; 0: since its start
     end_time: int = 0
     suspend_time: int = 0
     suspended_seconds: int = 0

@@ -201,6 +201,9 @@ class Node:
         elif kind == "limit":
             self._limit_told = True
             self._set_limit(message["end_time"])
+        elif kind == "shrink":
+            if self.manager is not None:
+                self.manager.shrink(message["nodes"])
         elif kind == "ask":
             self._tell(dict(questions.answer(self, message), kind="answer", id=message["id"]))
         elif kind == "manager":
@@ -481,6 +484,8 @@ class Node:
             self.manager.end_all(why, kill_wait)
         for each in self.keepers.values():
             order: Message = {"kind": "kill", "kill_wait": kill_wait}
+            if cause == texts.RESIZE:
+                order["signal"] = signal.SIGKILL
             if each is self._batch and not self._over and not self.timed_out:
                 text = texts.cancelled("JOB %d" % self.place["job"], self.name, why)
                 order["text"] = text.decode()

@@ -42,6 +42,9 @@ CAUSES = {
 }
 """By what the controller says when it ends a job."""
 
+RESIZE = "resize"
+"""What the controller says when a job that goes on gives a node back: everything there is killed at once."""
+
 
 OUT_OF_MEMORY = 253
 """The wait status of a task in a step of which the kernel killed a process for want of memory (0:125)."""

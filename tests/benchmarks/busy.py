@@ -102,6 +102,9 @@ class Pretending:
     async def terminate(self, job_id: int, restart: int, kill_wait: int, nodes: Sequence[str], cause: str = "") -> None:
         self._report(NodesReleased(time.time(), job_id, restart, tuple(nodes)))
 
+    async def shrink(self, job_id: int, restart: int, nodes: Sequence[str], lost: Sequence[str]) -> None:
+        pass
+
     async def update_limit(self, job_id: int, restart: int, end_time: int | None) -> None:
         pass
 

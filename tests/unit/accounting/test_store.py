@@ -30,6 +30,7 @@ from slurmk.core.effects import (
     SaveNode,
     SavePartition,
     SaveReservation,
+    SaveResize,
     SaveStep,
     WakePlanner,
 )
@@ -187,6 +188,24 @@ def test_a_requeued_job_has_a_record_for_each_time(store: Store) -> None:
         (1, 0, 0),
     ]
     assert [record.job.restart_count for record in store.jobs(JobQuery(selections=(RecordSelection(1),)))] == [1]
+
+
+def test_each_size_of_a_job_has_a_record_and_the_first_has_its_steps(store: Store) -> None:
+    first = Step(1, 0, "one", JobState.RUNNING, 2002, nodes=("n1", "n2"))
+    smaller = replace(ALLOCATION, shares=ALLOCATION.shares[:1])
+    store.commit([SaveJob(job(1), new=True), SaveJob(running(1)), SaveStep(first, 0)])
+    store.commit([SaveResize(running(1), 2010), SaveJob(running(1, allocation=smaller, resize_time=2010))])
+    store.close()
+    store.open()
+    assert store.load().jobs[0].steps == (first,)
+    store.commit([SaveStep(replace(first, step_id=1, name="two"), 0)])
+    ended = running(1, allocation=smaller, resize_time=2010, state=JobState.COMPLETED, end_time=2020)
+    store.commit([SaveJob(ended), SaveStep(replace(first, state=JobState.COMPLETED, end_time=2020), 0)])
+    store.commit([ForgetJob(1), SaveStep(replace(first, step_id=2, name="three", end_time=2021), 0)])
+    records = store.jobs(JobQuery(selections=(RecordSelection(1),)))
+    rows = [(each.job.state, each.job.flags, each.job.time_start, each.job.time_end, each.job.node_list) for each in records]
+    assert rows == [(1, JobFlag.RESIZING, 2000, 2010, "n[1-2]"), (3, 0, 2010, 2020, "n1")]
+    assert [[step.step_name for step in each.steps] for each in records] == [["one", "two", "three"], []]
 
 
 def test_a_job_id_that_comes_again_gets_a_record_of_its_own(store: Store) -> None:

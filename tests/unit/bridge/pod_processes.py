@@ -120,6 +120,10 @@ class PodProcesses:
     ) -> None:
         self.link.terminate((job_id, restart), kill_wait, nodes, cause, ended)
 
+    async def shrink(self, job_id: int, restart: int, nodes: Sequence[str], lost: Sequence[str]) -> None:
+        self.link.shrink((job_id, restart), nodes)
+        self.link.terminate((job_id, restart), 0, lost)
+
     async def update_limit(self, job_id: int, restart: int, end_time: int | None) -> None:
         self.link.limit((job_id, restart), end_time)
 

@@ -123,7 +123,7 @@ def test_finished_jobs_stay_as_they_are(cluster: Cluster) -> None:
 
 
 def test_every_field_is_one_of_the_request_or_of_the_job() -> None:
-    names = set(JobRequest.__dataclass_fields__) | {"array_maximum_running", "system_comment"}
+    names = set(JobRequest.__dataclass_fields__) | {"array_maximum_running", "system_comment", "kept_count", "kept_nodes"}
     assert set(FIELDS) <= names
 
 

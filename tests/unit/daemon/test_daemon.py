@@ -84,6 +84,9 @@ class NotingLauncher:
         self.terminated.append(job_id)
         self.report(NodesReleased(self.now(), job_id, restart, tuple(nodes)))
 
+    async def shrink(self, job_id: int, restart: int, nodes: Sequence[str], lost: Sequence[str]) -> None:
+        pass
+
     async def update_limit(self, job_id: int, restart: int, end_time: int | None) -> None:
         pass
 
