@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import numpy as np
 
@@ -19,6 +20,9 @@ from slurmk.planner.neighbours import fitting
 from slurmk.planner.profile import Counts
 from slurmk.planner.requirement import CPUS, MEMORY, PLENTY, Compiler, Requirement, total, usable_cpus
 from slurmk.planner.snapshot import BoolArray, IntArray, NodeTable, Snapshot
+
+COVERS = 256
+"""Ways to have enough of each counted feature that are tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,24 +277,26 @@ class Placer:
         return self.least_loaded or need.partition.least_loaded
 
     def _fewest_first(self, need: Requirement, nodes: IntArray, tasks: IntArray) -> IntArray:
-        """Named nodes and enough of each counted feature, as few as will do, those that hold most tasks; then the others."""
+        """Named nodes and enough of each counted feature, so chosen that as many nodes as the job may have hold its tasks, as
+        far as there are any; then the others. Those that hold most tasks come first."""
         chosen: list[int] = np.flatnonzero(np.isin(nodes, need.required)).tolist() if len(need.required) else []
-        left = {index: count for index, (_, count) in enumerate(need.choice.groups)}
-        member = np.array([mask[nodes] for mask, _ in need.choice.groups]).reshape(len(left), len(nodes))
-        for position in chosen:
-            left = {index: count - int(member[index, position]) for index, count in left.items()}
-        free = np.ones(len(nodes), dtype=np.bool_)
-        free[chosen] = False
-        while wanting := [index for index, count in left.items() if count > 0]:
-            serves = np.where(free, member[wanting].sum(axis=0), 0)
-            if not serves.any():
+        groups = need.choice.groups
+        member = np.array([mask[nodes] for mask, _ in groups]).reshape(len(groups), len(nodes)).astype(np.int64)
+        left = tuple(count - int(member[index, chosen].sum()) for index, (_, count) in enumerate(groups))
+        by_tasks = [position for position in np.argsort(-tasks, kind="stable").tolist() if position not in set(chosen)]
+        kinds: dict[tuple[int, ...], list[int]] = {}
+        for position in by_tasks:
+            kinds.setdefault(tuple(member[:, position].tolist()), []).append(position)
+        most, best = -1, chosen + by_tasks
+        for cover in islice(_covers(sorted(kinds.items(), key=lambda kind: -sum(kind[0])), left), COVERS):
+            first = chosen + cover
+            order = first + [position for position in by_tasks if position not in set(cover)]
+            held = int(tasks[order[: need.maximum_nodes]].sum()) if len(first) <= need.maximum_nodes else 0
+            if held > most:
+                most, best = held, order
+            if held >= need.tasks:
                 break
-            best = int(np.lexsort((np.arange(len(nodes)), -tasks, -serves))[0])
-            chosen.append(best)
-            free[best] = False
-            left = {index: count - int(member[index, best]) for index, count in left.items()}
-        rest = np.flatnonzero(free)
-        return np.concatenate((np.array(chosen, dtype=np.int64), rest[np.argsort(-tasks[rest], kind="stable")]))
+        return np.array(best, dtype=np.int64)
 
     def _first(self, need: Requirement, nodes: IntArray) -> IntArray:
         """Nodes that were named, and enough of each counted feature, as far as there are."""
@@ -529,6 +535,24 @@ class Placer:
             more = _fill(amount - int(given.sum()), (have - given)[largest])
             given[largest] += more
             _give(rows, given, free, amounts)
+
+
+def _covers(kinds: Sequence[tuple[tuple[int, ...], list[int]]], left: tuple[int, ...]) -> Iterator[list[int]]:
+    """The smallest sets of nodes with enough of each counted feature, those first that use nodes with several of them most.
+
+    ``kinds`` are which of the features nodes have, and those nodes in the order to take them; ``left`` is how many are wanted.
+    """
+    if max(left, default=0) <= 0:
+        yield []
+        return
+    if any(count > sum(len(nodes) for serves, nodes in kinds if serves[index]) for index, count in enumerate(left)):
+        return
+    (serves, nodes), *others = kinds
+    useful = max((count for count, served in zip(left, serves, strict=True) if served), default=0)
+    for number in range(max(0, min(useful, len(nodes))), -1, -1):
+        still = tuple(count - number * served for count, served in zip(left, serves, strict=True))
+        for more in _covers(others, still):
+            yield nodes[:number] + more
 
 
 def _first_that_hold(order: IntArray, tasks: IntArray, count: int, wanted: int) -> IntArray:

@@ -160,7 +160,7 @@ def given_to(made: Forecast, row: PendingRow) -> list[Holding]:
     return found
 
 
-@settings(max_examples=250, deadline=None)  # not every use of counted features is found: [a*1&b*1], 4 tasks
+@settings(max_examples=250, deadline=None)
 @given(queues())
 def test_each_request_gets_the_earliest_start_that_any_set_of_nodes_allows(
     case: tuple[Snapshot, list[Ask], list[Holding]],
@@ -177,3 +177,12 @@ def test_each_request_gets_the_earliest_start_that_any_set_of_nodes_allows(
             assert nodes in set(chooser.allowed(ask, found[0]))
         chooser.book.holdings += booked
         assert not chooser.book.overcommitted()
+
+
+def test_a_node_with_both_features_is_not_taken_where_two_others_hold_more_tasks() -> None:
+    busy = RunningRow(900, NOW + 10, Allocation("p", (NodeShare("n1", 2, 0, 1, (), (0, 1)),)), user_id=1)
+    row = row_of(1, ("[a*1&b*1]", Ask(nodes=2, most=2, tasks=5, whole=False, duration=20), {}))
+    snapshot = snapshot_of(((CPUS, 9, 0),) * 3, (row,), (busy,))
+    features = (frozenset("a"), frozenset("ab"), frozenset("b"))
+    made = forecast(replace(snapshot, nodes=replace(snapshot.nodes, features=features)))
+    assert [start.allocation.nodes for start, _ in made.started] == [("n0", "n2")]
