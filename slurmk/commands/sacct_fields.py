@@ -138,9 +138,9 @@ class Line:
         return self.manner.site.cluster_name
 
     def energy(self) -> str:
-        if self.step is None and self.job.time_start and all(step.step_id == BATCH_STEP for step in self.record.steps):
-            return ""
-        return "0"
+        """None is measured; what is told of a job is the sum of its steps once it is over."""
+        alone = all(step.step_id == BATCH_STEP for step in self.record.steps)
+        return "" if self.step is None and self.job.time_start and (alone or not self.job.time_end) else "0"
 
     # ------------------------------------------------------------------------------------------ state
 

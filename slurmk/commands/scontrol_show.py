@@ -132,7 +132,7 @@ def node_lines(machine: Machine, view: NodeView, *, details: bool) -> list[str]:
         f"Gres={gres_text(node.gres) or '(null)'}",
     ]
     if details:
-        lines += ["GresDrain=N/A", f"GresUsed={view.gres_used or '(null)'}"]
+        lines += ["GresDrain=N/A", *([f"GresUsed={view.gres_used}"] if view.gres_used else [])]
     version = f"Version={node.version}" if node.version else ""
     port = "" if node.port == _usual_port(machine.site) else f"Port={node.port} "
     lines.append(f"NodeAddr={node.address or node.name} NodeHostName={node.host_name or node.name} {port}{version}")

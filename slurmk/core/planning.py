@@ -63,9 +63,17 @@ def _tell(turn: Turn, outlooks: Iterable[tuple[int, Outlook]]) -> None:
             continue
         told[job_id] = outlook
         if job.priority and job.request.dependency is None and not waits_after_failure(job, turn.now):
+            job = _throttle(turn, job, outlook.reason)
             job = state.set_reason(job, outlook.reason, outlook.description)
         if outlook.promised is not None and outlook.promised != job.promised_start:
             turn.save(replace(job, promised_start=outlook.promised))
+
+
+def _throttle(turn: Turn, job: Job, reason: Reason) -> Job:
+    """Elements that wait for others of their array alone (``%N``) are not eligible meanwhile; their priority does not grow."""
+    if reason is Reason.JOB_ARRAY_TASK_LIMIT:
+        return turn.save(replace(job, eligible_time=0, accrue_time=0)) if job.eligible_time else job
+    return job if job.eligible_time else turn.save(replace(job, eligible_time=turn.now, accrue_time=turn.now))
 
 
 def may_start(turn: Turn, job: Job) -> bool:
@@ -169,6 +177,7 @@ def begin(turn: Turn, job: Job, start: Start) -> None:
         flags=JobFlag.CONFIGURING,
         reason=Reason.NONE,
         state_description="",
+        eligible_time=job.eligible_time or turn.now,
         start_time=turn.now,
         time_limit=limit,
         allocation=allocation,

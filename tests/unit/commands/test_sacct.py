@@ -8,6 +8,7 @@ import os
 import shlex
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -412,3 +413,16 @@ def test_help_names_every_option() -> None:
 
 
 assert os.path.isdir(REFERENCE)
+
+
+def test_a_job_has_no_energy_until_it_is_over(tmp_path: Path) -> None:
+    step = next(step for row in rows() if "." in row["JobIDRaw"] and (step := step_of(row)).step_id != BATCH_STEP)
+    ended = next(job_of(row) for row in rows() if row["JobIDRaw"] == str(step.job_id))
+    told = {}
+    for name, job in (("running", replace(ended, state=JobState.RUNNING, end_time=0)), ("ended", ended)):
+        with closing(Store(f"sqlite:///{tmp_path}/{name}.sqlite", SITE)) as made:
+            made.open()
+            made.commit([SaveJob(replace(job, state=JobState.PENDING, allocation=None), new=True)])
+            made.commit([SaveJob(job), SaveStep(step, 0)])
+            told[name] = ask(made, "-n", "-P", "-j", str(step.job_id), "-o", "consumedenergy").out
+    assert told == {"running": "\n0\n", "ended": "0\n0\n"}

@@ -92,6 +92,11 @@ def test_a_node_with_a_job(controller: FakeController) -> None:
     assert shown == NODE.format(used=2, memory=200, state="MIXED", tres="cpu=2,mem=200M,gres/gpu=1", details=details)
 
 
+def test_a_node_without_gres_tells_of_none_in_use(controller: FakeController) -> None:
+    said = run_command(controller, "scontrol", "-d", "-o", "show", "node", "n5").out
+    assert " Gres=(null) GresDrain=N/A NodeAddr=" in said
+
+
 def test_one_line(controller: FakeController) -> None:
     said = run_command(controller, "scontrol", "-o", "show", "node", "n[5-6]")
     lines = said.out.splitlines()

@@ -37,6 +37,24 @@ def test_no_more_run_than_the_limit(cluster: Cluster) -> None:
     assert len(cluster.launched()) == 3
 
 
+def test_elements_that_wait_for_the_limit_are_not_eligible(cluster: Cluster) -> None:
+    array = cluster.submit(array="0-3%1")
+    cluster.plan()
+    assert (cluster.job(array).eligible_time, cluster.job(array).accrue_time) == (0, 0)
+    cluster.tick(50)
+    cluster.run_to_end(2)
+    cluster.plan()
+    assert [job.eligible_time for job in cluster.machine.jobs.values() if job.array_task_id == 1] == [1050]
+    assert cluster.job(array).eligible_time == 0
+    cluster.update_node(*cluster.machine.nodes, state="DRAIN", reason="repair")
+    cluster.tick(50)
+    cluster.update(str(array), array_maximum_running=2)
+    cluster.plan()
+    waiting = cluster.job(array)
+    assert waiting.reason is not Reason.JOB_ARRAY_TASK_LIMIT
+    assert (waiting.eligible_time, waiting.accrue_time) == (1100, 1100)
+
+
 def running_tasks(cluster: Cluster, array: int) -> list[int | None]:
     return [job.array_task_id for job in cluster.machine.jobs_of_array(array) if job.state is JobState.RUNNING]
 
