@@ -50,6 +50,7 @@ from slurmk.core.effects import Accepted, Refused
 from slurmk.core.errors import Errno, SlurmError
 from slurmk.core.events import Submission, Submit
 from slurmk.core.prologs import is_prolog_failure
+from slurmk.core.selection import parse_step
 from slurmk.model.job import Job, JobRequest
 from slurmk.model.node import Node
 from slurmk.model.requested import has_step_manager
@@ -89,8 +90,10 @@ async def _run(call: Call, controller: Controller, caller: Output) -> int:
     if (answer := _early(early)) is not None:
         output.write(answer)
         return 0
-    job_id = _job_id(early, call.environment)
+    job_id = _job_id(early, call.environment, controller)
     check_values(NAME, given, controller.now())
+    if job_id is not None and "test-only" in early:
+        return await _tell_start(call, controller, caller, job_id)
     if not all(part.operands for part in parts):
         raise OptionError(f"{NAME}: fatal: No command given to execute.", code=1)
     ignored = OF_STEPS if job_id is None else OF_ALLOCATIONS
@@ -101,7 +104,7 @@ async def _run(call: Call, controller: Controller, caller: Output) -> int:
         output.error("".join(f"{line}\n" for line in verbose_lines(NAME, options)))
     if "rank" in (options.get("cpu_binding") or "").lower().split(","):
         output.error(f"{NAME}: Ignoring --cpu-bind=rank. Rank binding is obsolete.\n")
-    _bound_severity(options, output)
+    _bound_severity(call, controller, options, output)
     _check_settings(options, call.environment, alone=job_id is None)
     _check_exclusive(options)
     for each in told:
@@ -116,9 +119,13 @@ async def _run(call: Call, controller: Controller, caller: Output) -> int:
     return await _alone(call, controller, caller, options, operands, multi_prog)
 
 
-def _bound_severity(options: Options, output: Output) -> None:
-    """--slurmd-debug: what is beyond the least and the most is taken as these, and the user told."""
+def _bound_severity(call: Call, controller: Controller, options: Options, output: Output) -> None:
+    """--slurmd-debug: for root and SlurmUser alone; what is beyond the least and the most is taken as these, and the user
+    told. Raises OptionError."""
     level = options.get("slurmd_debug")
+    if level is not None and level != _LEAST_SEVERITY and not call.caller.operator:
+        who = f"root and SlurmUser({controller.machine.site.slurm_user})"
+        raise OptionError(f"{NAME}: error: Use of --slurmd-debug is allowed only for {who}", code=255)
     if level is not None and level >= len(SEVERITIES):
         options.values["slurmd_debug"] = len(SEVERITIES) - 1
         output.error(f"{NAME}: Using max slurmd-debug value of '{SEVERITIES[-1]}'\n")
@@ -194,16 +201,36 @@ def _early(values: Mapping[str, str | None]) -> str | None:
     return completions(NAME, prefix) if prefix is not None else None
 
 
-def _job_id(given: Mapping[str, str | None], environment: Mapping[str, str]) -> int | None:
-    """The job that the step is for. Raises OptionError."""
+def _job_id(given: Mapping[str, str | None], environment: Mapping[str, str], controller: Controller) -> int | None:
+    """The job that the step is for; of an array the element that is named, where it has a number. Raises OptionError."""
     text = given.get("jobid") or environment.get("SLURM_JOB_ID") or environment.get("SLURM_JOBID")
     if not text and environment.get("SLURM_JOB_ID") == "":
         raise OptionError(f"{NAME}: fatal: Bad job/step specified: : JobID must not be an empty string", code=1)
     if not text:
         return None
-    if not (text.isascii() and text.isdigit() and len(text) <= 10 and int(text)):
-        raise OptionError(f"{NAME}: fatal: Bad job/step specified: {text}: JobID can not be zero", code=1)
-    return int(text)
+    jobs = controller.machine.jobs
+    try:
+        chosen = parse_step(text, jobs.values())
+    except SlurmError as error:
+        raise OptionError(f"{NAME}: fatal: Bad job/step specified: {text}: {error}", code=1) from None
+    if chosen.array_tasks:
+        task = chosen.array_tasks[0][0]
+        elements = controller.machine.jobs_of_array(chosen.job_id)
+        return next((job.job_id for job in elements if job.array_task_id == task), chosen.job_id)
+    return chosen.job_id
+
+
+async def _tell_start(call: Call, controller: Controller, output: Output, job_id: int) -> int:
+    """--test-only of a job that there is: when and where it would start. Raises OptionError."""
+    job = controller.machine.jobs.get(job_id)
+    known = job is not None and not job.state.finished and controller.machine.may_change(call.caller, job)
+    if job is None or not known or not job.pending:
+        refused = SlurmError(Errno.DISABLED if known else Errno.INVALID_JOB_ID)
+        raise OptionError(f"allocation failure: {refused}", code=exit_error(call.environment))
+    request = replace(job.request, hold=False, dependency=None, array=None)
+    origin = (job.command, job.submit_line, job.submit_host, job.session_id)
+    event = Submit(controller.now(), call.caller, (Submission(request, job.credentials, job.batch, *origin),))
+    return await tell_outlook(NAME, controller, output, event, call.environment, quiet=False, named=False, job_id=job_id)
 
 
 async def _multi_prog(output: Output, options: Options, operands: Sequence[str]) -> str | None:
@@ -405,6 +432,7 @@ _FROM_OPTIONS = (
     "mpi",
     "het_group",
     "disable_status",
+    "debugger_test",
     "quit_on_interrupt",
     "no_gres",
     "quiet",

@@ -52,6 +52,10 @@ def task_prologs(site: Optional[str], user: Optional[str]) -> List[TaskHook]:
     return [TaskHook(program, *words) for program, *words in named if program]
 
 
+EPILOG_SECONDS = 5.0
+"""How long each epilog of a task may take before it is killed."""
+
+
 def task_epilogs(site: Optional[str], user: Optional[str]) -> List[TaskHook]:
     """Those of --task-epilog and of slurm.conf. The reference calls each by the other's name when it fails."""
     named = ((user, "user task_epilog", "TaskEpilog"), (site, "slurm task_epilog", "--task-epilog"))

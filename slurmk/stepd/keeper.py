@@ -52,7 +52,7 @@ PIECE = 65536
 SEVERITIES = ("quiet", "fatal", "error", "info", "verbose", "debug", "debug2")
 """Words of --slurmd-debug, each by its number."""
 
-VERBOSE = SEVERITIES.index("verbose")
+VERBOSE, DEBUG = SEVERITIES.index("verbose"), SEVERITIES.index("debug")
 
 BIND_ERROR = 4032
 """Slurm's number for a binding that cannot be."""
@@ -102,6 +102,7 @@ class Task:
         self.input_ends = False
         self.ended: Optional[int] = None  # its status, while epilogs run
         self.epilogs: List[hooks.TaskHook] = []
+        self.epilog_until: Optional[float] = None
         self.memory: Optional[binding.MemoryBinding] = None
         self.plan: Optional[tasks.Plan] = None  # how its epilogs are started
 
@@ -143,9 +144,11 @@ class Keeper:
             self._fail(error)
             return
         self.manager.message({"kind": "running", "processes": [task.process for task in self.tasks]})
+        self._fine_detail("Sending launch resp rc=0")
         self._serve()
         self._end_descendants()
         self._tell_out_of_memory()
+        self._fine_detail("Waiting for IO")
         self._drain()
         self.manager.message({"kind": "done", "usage": self._usage()})
         self.group.remove()
@@ -159,6 +162,7 @@ class Keeper:
         if self.specification.get("debug"):
             level = SEVERITIES[min(int(self.specification["debug"]), len(SEVERITIES) - 1)]
             self._detail("debug levels are stderr='%s', logfile='info', syslog='quiet'" % level)
+        self._fine_detail("IO handler started pid=%d" % os.getpid())
         self._detail("starting %d tasks" % len(self.tasks))
         for local, task in enumerate(self.tasks):
             files, ours = self._files(task)
@@ -199,6 +203,7 @@ class Keeper:
             nice=take_niceness(environment, str(specification.get("propagate_priority"))),
             cpus=cpus,
             memory=task.memory,
+            held=bool(specification.get("held")),
             prologs=hooks.task_prologs(*specification["task_prolog"]) if specification.get("task_prolog") else (),
         )
 
@@ -206,6 +211,11 @@ class Keeper:
         """What is said where --slurmd-debug asks for much."""
         if int(self.specification.get("debug") or 0) >= VERBOSE:
             self._write_error(texts.stepd_line(text))
+
+    def _fine_detail(self, text: str) -> None:
+        """What is said where it asks for more."""
+        if int(self.specification.get("debug") or 0) >= DEBUG:
+            self._write_error(texts.stepd_line("debug:  " + text))
 
     def _bind(self) -> None:
         """Find out which CPUs the tasks use. Raises Refused."""
@@ -329,8 +339,13 @@ class Keeper:
         between = min(float(self.specification.get("sample_seconds") or SAMPLE_SECONDS), LONGEST_BETWEEN)
         sample_at = first.pop(0)
         while any(task.status is None for task in self.tasks):
-            self._turn(min([sample_at] + ([self.kill_at] if self.kill_at is not None else [])))
+            epilogs = [task.epilog_until for task in self.tasks if task.epilog_until is not None]
+            self._turn(min([sample_at, *epilogs] + ([self.kill_at] if self.kill_at is not None else [])))
             now = time.monotonic()
+            for task in self.tasks:
+                if task.epilog_until is not None and now >= task.epilog_until:
+                    task.epilog_until = None
+                    processes.send_signal([task.process, *processes.descendants(task.process)], signal.SIGKILL)
             if self.kill_at is not None and now >= self.kill_at:
                 self.kill_at = now + 1.0
                 self._kill_all()
@@ -516,14 +531,17 @@ class Keeper:
                 task.waiting_input.clear()
                 self._thank()
             elif status:
-                failed = "%s failed status=%d" % (task.epilogs.pop(0).failure, texts.exit_code(status))
+                code = os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+                failed = "%s failed status=%d" % (task.epilogs.pop(0).failure, code)
                 self._write_error(texts.stepd_error(failed))
             else:
                 task.epilogs.pop(0)
             task.ended = status if task.ended is None else task.ended
             if task.epilogs and task.plan is not None:
                 task.process = hooks.start_task_epilog(task.epilogs[0], task.plan)
+                task.epilog_until = time.monotonic() + hooks.EPILOG_SECONDS
                 continue
+            task.epilog_until = None
             if task.plan is not None:
                 os.close(task.plan.files.input)
                 os.close(task.plan.files.error)

@@ -141,6 +141,7 @@ class Srun:
         self.created: Message = {}
         self.name = ""  # StepId=5.0
         self.ranks: Dict[int, str] = {}  # of each task: its node
+        self.processes: Dict[int, int] = {}  # of each task: its process, where a debugger is told
         self.statuses: Dict[int, int] = {}
         self.untold: List[Tuple[str, int, int]] = []  # node, rank, status
         self.endings: Set[int] = set()  # statuses that were told of
@@ -157,7 +158,7 @@ class Srun:
         self.interrupted = -10.0
         self.end_at: Optional[float] = None
         self.forced = False
-        self.interested = True  # in how each task ended
+        self.first_over = False  # the first task ended, the others are waited for, and it was not told yet
         self.untaken = 0
         self.input: Optional[int] = None
         self.input_rank = ALL_TASKS
@@ -308,6 +309,7 @@ class Srun:
                 self._take_step()
         elif kind == "running":
             self._detail("Node %s, %d tasks started" % (message["node"], message["tasks"]))
+            self._tell_processes(part, message)
         elif kind == "exit":
             self._task_ended(part, str(message["node"]), int(message["rank"]), int(message["status"]))
         elif kind == "taken":
@@ -338,6 +340,22 @@ class Srun:
         elif kind == "returned":
             part.returned = True
             self.returned = self.returned or all(part.returned for part in self.parts)
+
+    def _tell_processes(self, part: Part, message: Message) -> None:
+        """--debugger-test: what a debugger would be told of all tasks, which wait for it."""
+        if not self.request.get("debugger_test"):
+            return
+        place = part.created["nodes"].index(message["node"])
+        self.processes.update(zip(part.created["ranks"][place], message["processes"]))
+        if len(self.processes) < len(self.ranks):
+            return
+        programs = [list(self.request["argv"])] * len(self.ranks)
+        if self.request.get("multi_prog") is not None:
+            from slurmk.stepd.programs import multiple
+
+            programs = multiple(str(self.request["multi_prog"]), len(self.ranks), str(self.request["argv"][0]))
+        for rank, process in sorted(self.processes.items()):
+            say("task:%d, host:%s, pid:%d, executable:%s" % (rank, self.ranks[rank], process, "".join(programs[rank][:1])))
 
     def _launch_failed(self, message: Message) -> None:
         """The tasks of a node could not be started."""
@@ -467,6 +485,7 @@ class Srun:
             self.request["kill_on_bad_exit"] = False
         elif first and self.request.get("wait"):
             self.wait_until = time.monotonic() + int(self.request["wait"])
+            self.first_over = True
 
     def _tell_ended(self) -> None:
         """One line for all tasks of a node that ended alike, in the order in which they ended."""
@@ -475,14 +494,18 @@ class Srun:
         for node, rank, status in self.untold:
             told.setdefault((node, status), []).append(rank)
         self.untold.clear()
-        for (node, status), ranks in told.items() if self.interested else ():
+        for (node, status), ranks in told.items():
             count = "%d task%s" % (len(ranks), "" if len(ranks) == 1 else "s")
             self._detail("Received task exit notification for %s of %s (status=0x%04x)." % (count, self.name, status))
-            if status and (status not in self.endings or not self.once):
+            line = "%s: %s: %s" % (node, texts.tasks(ranks), texts.ending(status) if status else "Completed")
+            if not status or (self.forced and os.WIFSIGNALED(status)):
+                self._detail(line)
+            elif status not in self.endings or not self.once:
                 self.endings.add(status)
-                say("error: %s: %s: %s" % (node, texts.tasks(ranks), texts.ending(status)))
-            elif not status:
-                self._detail("%s: %s: Completed" % (node, texts.tasks(ranks)))
+                say("error: %s" % line)
+        if self.first_over:
+            self.first_over = False
+            self._detail("First task exited. Terminating job in %ds" % int(self.request["wait"]))
 
     def _give_up_waiting(self) -> None:
         """--wait: the first task ended long enough ago."""
@@ -543,7 +566,6 @@ class Srun:
         self._send_signal(signal.SIGINT)
         if enough and self.end_at is None:
             say("forcing job termination")
-            self.interested = False
             self.forced = True
             self.end_at = now + GRACE_SECONDS
 

@@ -107,6 +107,13 @@ def test_prologs_and_epilogs_of_tasks(cluster: Cluster) -> None:
     assert "error: --task-prolog failed status=4\n" in done.stderr
 
 
+def test_an_epilog_of_a_task_has_five_seconds(cluster: Cluster) -> None:
+    after = program(cluster.work / "late_epilog", "sleep 60")
+    done = cluster.run(f"srun -n2 -O --task-epilog={after} true", timeout=30)
+    assert done.returncode == 0
+    assert [line.partition("] ")[2] for line in done.stderr.splitlines()] == ["error: TaskEpilog failed status=9"] * 2
+
+
 def test_prolog_and_epilog_of_srun(cluster: Cluster) -> None:
     hook = program(cluster.work / "hook", 'echo "$SLURM_SCRIPT_CONTEXT $SLURM_STEP_ID $SLURM_NTASKS $*"; exit ${CODE:-0}')
     command = f"srun -n1 --prolog={hook} --epilog={hook} echo ran"

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from command_fakes import ALICE, FakeController, run_command
 
 from grammar.options import OptionError
 from slurmk.commands.step_environment import step_environment
@@ -88,3 +89,9 @@ def test_a_display_needs_to_be_named_and_a_cookie() -> None:
         check_display("srun", told("--x11"), {})
     with pytest.raises(OptionError, match="Could not retrieve magic cookie"):
         check_display("srun", told("--x11"), {"DISPLAY": "localhost:10"})
+
+
+def test_how_much_nodes_tell_is_for_root_and_slurm_user() -> None:
+    said = run_command(FakeController(), "srun", "--slurmd-debug=info", "true", caller=ALICE)
+    refused = "srun: error: Use of --slurmd-debug is allowed only for root and SlurmUser(root)\n"
+    assert (said.out, said.err, said.code) == ("", refused, 255)
