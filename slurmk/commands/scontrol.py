@@ -253,13 +253,10 @@ async def _show(session: Session, arguments: Sequence[str]) -> int:
     entity = word.lower()
     if len(arguments) > 2 and not any(entity and each.startswith(entity) for each in _MANY_WORDS):
         return session.say("too many arguments for keyword:show\n")
-    rest = [value, *arguments[1:]] if equals else list(arguments[1:])
     if (entity and ("jobs".startswith(entity) or "jobid".startswith(entity))) or (
         len(entity) >= 2 and "steps".startswith(entity)
     ):
-        if len(rest) > 1:
-            return session.say("too many arguments for keyword:show\n")
-        name = rest[0] if rest else None
+        name = value if equals else next(iter(arguments[1:]), None)
         code = await show_document(session, entity, name)
         if code is not None:
             return code

@@ -165,7 +165,9 @@ ENTITIES: tuple[tuple[str, int, Answer], ...] = (
     ("licenses", 2, _licenses),
     ("nodes", 1, _nodes),
     ("partitions", 2, _partitions),
+    ("partitionname", 2, _partitions),
     ("reservations", 1, _reservations),
+    ("reservationname", 1, _reservations),
     ("steps", 2, _steps),
 )
 """What Slurm has documents of: the entity, how much of its name is enough, and what writes them."""

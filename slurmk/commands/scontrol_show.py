@@ -62,19 +62,19 @@ Show = Callable[[Session, Sequence[str]], Awaitable[int]]
 
 
 async def show(session: Session, arguments: Sequence[str]) -> int:
-    """``scontrol show ENTITY [ID]``; gives the exit code."""
-    typed = arguments[0]
+    """``scontrol show ENTITY [ID]`` or ``ENTITY=ID``, after which another word means nothing; what takes many words does not
+    look at what stands behind ``=``. Gives the exit code."""
+    typed, *words = arguments
     word, equals, value = typed.partition("=")
-    rest = [value, *arguments[1:]] if equals else list(arguments[1:])
     entity = next(
         ((most, answer) for name, least, most, answer in ENTITIES if len(word) >= least and name.startswith(word.lower())), None
     )
     if entity is None:
         return session.say(f"invalid entity:{typed} for keyword:show\n")
     most, answer = entity
-    if len(rest) > most:
+    if len(words) > most:
         return session.say("too many arguments for keyword:show\n")
-    return await answer(session, rest)
+    return await answer(session, [value] if equals and most == 1 else words)
 
 
 def _print_record(session: Session, lines: Iterable[str]) -> None:
@@ -585,7 +585,9 @@ ENTITIES: tuple[tuple[str, int, int, Show], ...] = (
     ("licenses", 2, 1, _show_licenses),
     ("nodes", 1, 1, _show_nodes),
     ("partitions", 2, 1, _show_partitions),
+    ("partitionname", 2, 1, _show_partitions),
     ("reservations", 1, 1, scontrol_reservation.show),
+    ("reservationname", 1, 1, scontrol_reservation.show),
     ("slurmd", 2, 1, _show_slurmd),
     ("topoconf", 5, 1, _show_topology_configuration),
     ("topology", 1, 99, _show_topology),

@@ -162,7 +162,7 @@ def _passwd(job: Job) -> str:
 
 
 async def notify(session: Session, arguments: Sequence[str]) -> int:
-    """``notify job text …``: a message to the job's users: its salloc, its sruns, or its batch script's errors."""
+    """``notify job text …``: a message to who holds the allocation (salloc, srun), else among the batch script's errors."""
     machine = session.controller.machine
     try:
         chosen = parse(arguments[0])

@@ -83,7 +83,7 @@ def _variables(process: int) -> Dict[bytes, bytes]:
 
 
 def _notify(node: Node, question: Mapping[str, Any]) -> Answer:
-    """A message for the job's user: to who holds the allocation, to the sruns, or else among the batch script's errors."""
+    """A message for the job's user: to who holds the allocation, or else among the batch script's errors."""
     text = str(question["text"])[:LONGEST_NOTICE]
     if node.manager is not None and node.manager.notify(text):
         return {}

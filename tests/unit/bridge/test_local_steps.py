@@ -292,6 +292,22 @@ def test_a_killed_srun_gives_its_allocation_back(in_job: Callable[..., None]) ->
     in_job(story, script="")
 
 
+def test_a_message_to_a_job_is_told_by_the_srun_that_it_was_made_for(in_job: Callable[..., None]) -> None:
+    async def story(cluster: Cluster) -> None:
+        program, environment = cluster.srun_environment(5, "sleep", "300", tasks=1, owns_allocation=True)
+        process = await asyncio.create_subprocess_exec(
+            *program, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment, cwd=cluster.work
+        )
+        await cluster.until(lambda: cluster.found(StepStarted, 5))
+        await cluster.launcher.ask(5, 0, ["n1"], {"what": "notify", "text": "two words"})
+        assert process.stderr is not None
+        assert await asyncio.wait_for(process.stderr.readline(), 10) == b"srun: two words\n"
+        process.kill()
+        await process.wait()
+
+    in_job(story, script="")
+
+
 def test_step_manager_refuses_who_does_not_know_the_secret(in_job: Callable[..., None]) -> None:
     async def story(cluster: Cluster) -> None:
         program, environment = cluster.srun_environment(5, "echo", "stolen", tasks=1)

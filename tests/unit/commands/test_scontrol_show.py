@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -267,6 +268,37 @@ def test_frequencies_of_a_job(asked: str, line: str) -> None:
     controller = FakeController()
     controller.submit(hold=True, cpu_frequency=asked)
     assert f"   {line}\n" in run_command(controller, "scontrol", "show", "job", "1").out
+
+
+@pytest.mark.parametrize(
+    ("typed", "as_if"),
+    [
+        (["partitionname=gpu"], ["partition", "gpu"]),
+        (["PartitionName", "gpu"], ["partition", "gpu"]),
+        (["partitionn=nosuch"], ["partition", "nosuch"]),
+        (["partition=gpu", "debug"], ["partition", "gpu"]),
+        (["partitionname="], ["partition", ""]),
+        (["ReservationName=nosuch"], ["reservation", "nosuch"]),
+        (["reservationn"], ["reservation"]),
+        (["node=n1", "n2"], ["node", "n1"]),
+        (["topology=leaf1"], ["topology"]),
+        (["topology=x", "leaf1"], ["topology", "leaf1"]),
+        (["cache=x"], ["cache"]),
+        (["assoc=x", "users"], ["assoc", "users"]),
+    ],
+)
+def test_other_ways_to_say_what_is_shown(controller: FakeController, typed: list[str], as_if: list[str]) -> None:
+    """As Slurm 26.05 answered: what stands behind "=" is the name, and another word is not looked at."""
+    plain, other = (run_command(controller, "scontrol", "show", *words) for words in (as_if, typed))
+    assert (other.out, other.err, other.code) == (plain.out, plain.err, plain.code)
+    assert other.out or other.err
+
+
+@pytest.mark.parametrize(
+    ("typed", "members"), [("partitionname=gpu", "partitions"), ("reservationname=nosuch", "reservations")]
+)
+def test_documents_by_other_names(controller: FakeController, typed: str, members: str) -> None:
+    assert members in json.loads(run_command(controller, "scontrol", "--json", "show", typed).out)
 
 
 @pytest.mark.parametrize(
