@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Callable, List, Optional
 
-VERSION_TEXT = "slurm 26.05.5"
+VERSION_TEXT = "slurm 26.05.5 (slurmk 0.1.0)"
 CONNECT = "Unable to contact slurm controller (connect failure)"
 LOST = "Zero Bytes were transmitted or received"
 

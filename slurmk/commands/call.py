@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from bridge.launcher import JobFiles
-from slurmk import SLURM_VERSION
+from slurmk import SLURM_VERSION, __version__
 from slurmk.core.effects import Accepted, Refused
 from slurmk.core.events import Caller, Event, Submit
 from slurmk.model.job import Job
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from slurmk.planner.snapshot import Outlook
     from slurmk.planner.why import Explanation, Question
 
-VERSION_TEXT = f"slurm {SLURM_VERSION}"
-"""What ``--version`` prints: no more than Slurm does, as clients take it apart at its dots."""
+VERSION_TEXT = f"slurm {SLURM_VERSION} (slurmk {__version__})"
+"""What ``--version`` prints: clients read the first number."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -314,7 +314,7 @@ def test_no_controller_is_told_as_the_reference_tells_it(
 
 
 def test_no_controller_and_yet_a_version(shims: Path, tmp_path: Path) -> None:
-    assert run(shims, tmp_path, "sinfo", "--version").stdout == b"slurm 26.05.5\n"
+    assert run(shims, tmp_path, "sinfo", "--version").stdout == b"slurm 26.05.5 (slurmk 0.1.0)\n"
     pinged = run(shims, tmp_path, "scontrol", "ping")
     assert pinged.returncode == 1
     assert pinged.stdout.startswith(b"Slurmctld(primary) at %b is DOWN\n" % os.fsencode(os.uname().nodename))
