@@ -22,7 +22,7 @@ def test_help_names_every_option(command: str) -> None:
     usage = run_command(FakeController(), command, "--usage").out
     assert usage.startswith("Usage: ") or command == "scontrol"
     assert command in usage
-    assert run_command(FakeController(), command, "-V").out == "slurm 26.05.5\n"
+    assert run_command(FakeController(), command, "-V").out == "slurm 26.05.5 (slurmk 0.1.0)\n"
 
 
 @pytest.mark.parametrize(
