@@ -215,6 +215,7 @@ def _share(share: NodeShare, topology: Topology, shards: int) -> dict[str, Any]:
             for each in share.gres
         ],
         "topology": topology.address(share.node),
+        "topology_kind": topology.kind,
     }
 
 
@@ -251,10 +252,12 @@ _STEP = re.compile(r":(\d+)", re.ASCII)
 
 
 class Topology:
-    """Finds the switches above a node, as SLURM_TOPOLOGY_ADDR names them."""
+    """Finds the switches above a node, or its block, as SLURM_TOPOLOGY_ADDR names them."""
 
     def __init__(self, site: Site) -> None:
         self._above = {name: switch.name for switch in site.switches for name in (*switch.nodes, *switch.switches)}
+        self._above |= {name: block.name for block in site.blocks for name in block.nodes}
+        self.kind = "block" if site.blocks else "switch"
 
     def address(self, node: str) -> Sequence[str]:
         """Names from the top switch down to the node."""

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from grammar.configuration_keys import GRES_KEYS, KEYS, OTHER_KEYS, RECORDS, REPEATABLE, TOPOLOGY_KEYS, Key, Value
+from grammar.configuration_keys import BLOCK_KEYS, GRES_KEYS, KEYS, OTHER_KEYS, RECORDS, REPEATABLE, TOPOLOGY_KEYS, Key, Value
 from grammar.errors import GrammarError
 from grammar.times import INFINITE, parse_duration
 
@@ -147,12 +147,12 @@ def read_gres_conf(read: Reader, path: str) -> tuple[Record, ...]:
 
 def read_topology_conf(read: Reader, path: str) -> tuple[Record, ...]:
     """The switches of topology.conf; none where there is no file."""
-    if read(path) is None:
-        return ()
-    for line in _lines(read, path, 0):
-        if _first_key(line)[0] == "blockname":
-            raise line.error("BlockName: block topologies are not supported; use SwitchName (topology/tree)")
     return _read_records(read, path, "switchname", TOPOLOGY_KEYS)
+
+
+def read_block_conf(read: Reader, path: str) -> tuple[Record, ...]:
+    """The blocks of topology.conf, and records without a name that say BlockSizes; none where there is no file."""
+    return _read_records(read, path, "blockname", BLOCK_KEYS)
 
 
 def _read_records(read: Reader, path: str, kind: str, keys: tuple[Key, ...]) -> tuple[Record, ...]:

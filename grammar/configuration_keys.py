@@ -422,3 +422,10 @@ TOPOLOGY_KEYS: tuple[Key, ...] = (
     Key("LinkSpeed", Value.NUMBER, "1", acted=True),
 )
 """Keys of a line of topology.conf for trees (topology.conf(5))."""
+
+BLOCK_KEYS: tuple[Key, ...] = (
+    Key("BlockName", acted=True),
+    Key("Nodes", Value.HOSTS, acted=True),
+    Key("BlockSizes", acted=True),
+)
+"""Keys of a line of topology.conf for blocks."""

@@ -15,7 +15,7 @@ from grammar.configuration_keys import KEYS, Value
 from grammar.hostlist import HostlistError, compress, expand, fold
 from grammar.times import format_duration_minutes, format_time
 from grammar.tres import format_tres
-from slurmk.commands import scontrol_reservation, scontrol_session
+from slurmk.commands import scontrol_reservation, scontrol_session, topology_text
 from slurmk.commands.call import VERSION_TEXT, Unreadable
 from slurmk.commands.job_text import licenses_used
 from slurmk.commands.node_text import (
@@ -469,6 +469,8 @@ async def _show_topology(session: Session, arguments: Sequence[str]) -> int:
     if len(arguments) > 1:
         session.output.error(f"Too many arguments ({arguments[1]}), the topology name ({arguments[0]}) is already defined\n")
         return 0
+    if session.controller.machine.site.blocks:
+        return _show_blocks(session, arguments)
     kind, _, name = arguments[0].lower().partition("=") if arguments else ("", "", "")
     if arguments and kind not in ("node", "unit", "switch"):
         session.output.error("slurm_load_topo error: Requested topology configuration is not available\n")
@@ -484,8 +486,23 @@ async def _show_topology(session: Session, arguments: Sequence[str]) -> int:
     return 0
 
 
+def _show_blocks(session: Session, arguments: Sequence[str]) -> int:
+    site = session.controller.machine.site
+    kind, equals, name = arguments[0].partition("=") if arguments else ("", "", "")
+    if arguments and kind.lower() not in (("node", "unit", "block") if equals else ("default",)):
+        session.output.error("slurm_load_topo error: Requested topology configuration is not available\n")
+        return 0
+    found = topology_text.units(site.blocks, site.block_sizes)
+    if equals:
+        found, otherwise = topology_text.chosen(found, kind.lower(), name)
+        if not found:
+            session.output.error(f"scontrol: error: Topology information contains {otherwise}\n")
+    session.output.write("".join(unit.line for unit in found))
+    return 0
+
+
 def _switch_line(switch: Switch, switches: Mapping[str, Switch], nodes: Iterable[str]) -> str:
-    below = f" Switches={compress(switch.switches)}" if switch.switches else ""
+    below = f" Switches={switch.written or compress(switch.switches)}" if switch.switches else ""
     level = _level(switch, switches)
     return f"SwitchName={switch.name} Level={level} LinkSpeed={switch.link_speed} Nodes={compress(nodes)}{below}\n"
 

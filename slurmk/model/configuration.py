@@ -13,7 +13,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from grammar.arrays import parse_array
-from grammar.configuration import Configuration, Reader, Record, Setting, read_gres_conf, read_slurm_conf, read_topology_conf
+from grammar.configuration import (
+    Configuration,
+    Reader,
+    Record,
+    Setting,
+    read_block_conf,
+    read_gres_conf,
+    read_slurm_conf,
+    read_topology_conf,
+)
 from grammar.configuration_keys import KEYS, OTHER_KEYS, Value
 from grammar.configuration_words import in_order as debug_flags_in_order
 from grammar.configuration_words import level_name
@@ -23,9 +32,9 @@ from grammar.times import format_elapsed, parse_duration, parse_duration_seconds
 from slurmk.model.configuration_checks import check, check_cgroup, check_users, check_weights, warn
 from slurmk.model.node import SHARED_DEVICES, WHOLE_DEVICE, GresCapacity, Node, Partition, parts_of_gpus
 from slurmk.model.prolog_flags import PrologFlagsError, parse_prolog_flags
-from slurmk.model.site import Site, Switch
+from slurmk.model.site import Block, Site, Switch
 from slurmk.model.states import INFINITE, NodeFlag, NodeState
-from slurmk.model.topology import Topology, read_topology
+from slurmk.model.topology import Topology, read_topology, sizes_of, wrong_size
 
 NODE_STATES: dict[str, tuple[NodeState, NodeFlag]] = {
     "CLOUD": (NodeState.IDLE, NodeFlag.CLOUD),
@@ -60,7 +69,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "SchedulerType": ("sched/backfill", "sched/builtin"),
     "SelectType": ("select/cons_tres", "select/linear"),
     "PreemptType": ("preempt/none", "preempt/partition_prio", "preempt/qos"),
-    "TopologyPlugin": ("topology/flat", "topology/default", "topology/tree"),
+    "TopologyPlugin": ("topology/flat", "topology/default", "topology/tree", "topology/block"),
 }
 """Keys that take one of a few words."""
 
@@ -963,14 +972,54 @@ def _sharing(record: Record, configuration: Configuration) -> tuple[str, bool]:
 
 
 def _topology(read: Reader, directory: str, nodes: Mapping[str, Node], configuration: Configuration) -> Topology:
-    """As topology.yaml has it; without that file, for topology/tree, as topology.conf has it."""
+    """As topology.yaml has it; without that file, for topology/tree and topology/block, as topology.conf has it."""
     path = posixpath.join(directory, "topology.yaml")
     text = read(path)
     if text is not None:
         return read_topology(text, path, tuple(nodes))
-    if _text(configuration, "TopologyPlugin", "topology/flat") != "topology/tree":
-        return Topology()
-    return Topology(_switches(read, directory, nodes, configuration))
+    plugin = _text(configuration, "TopologyPlugin", "topology/flat")
+    if plugin == "topology/block":
+        return _blocks(read, posixpath.join(directory, "topology.conf"), nodes, configuration)
+    return Topology(_switches(read, directory, nodes, configuration)) if plugin == "topology/tree" else Topology()
+
+
+def _blocks(read: Reader, path: str, nodes: Mapping[str, Node], configuration: Configuration) -> Topology:
+    if read(path) is None:
+        raise GrammarError(f"{path}: BlockName: there is no such file, so that there are no blocks")
+    blocks: dict[str, Block] = {}
+    taken: set[str] = set()
+    sizes: tuple[int, ...] = ()
+    for record in read_block_conf(read, path):
+        if said := record.get("BlockSizes"):
+            sizes = _block_sizes(said)
+        if not record.name:
+            continue
+        if record.name in blocks:
+            raise record.error(f"BlockName: Block ({record.name}) has already been defined")
+        members = _hosts(record, "Nodes")
+        members = list(nodes) if "ALL" in members else members
+        for what, wrong in (
+            ("Invalid hostnames in block configuration", [name for name in members if name not in nodes]),
+            ("nodes of another block", [name for name in members if name in taken]),
+        ):
+            if wrong:
+                configuration.warnings.append(str(record.error(f"Nodes: {what}: {compress(wrong)}")))
+        blocks[record.name] = Block(record.name, tuple(name for name in members if name in nodes and name not in taken))
+        taken.update(members)
+    if not blocks:
+        raise GrammarError(f"{path}: BlockName: No blocks configured, failed to create context for topology plugin")
+    missing = [name for name in nodes if name not in taken]
+    if missing:
+        configuration.warnings.append(f"{path}: BlockName: Blocks lack access to {len(missing)} nodes: {compress(missing)}")
+    values = tuple(blocks.values())
+    return Topology(blocks=values, block_sizes=sizes or sizes_of(values))
+
+
+def _block_sizes(said: Setting) -> tuple[int, ...]:
+    wrong = wrong_size(said.words)
+    if wrong is not None or not said.words:
+        raise said.error(f"BlockSizes: Invalid BlockSizes value: {wrong or said.value}")
+    return tuple(map(int, said.words))
 
 
 def _switches(read: Reader, directory: str, nodes: Mapping[str, Node], configuration: Configuration) -> tuple[Switch, ...]:
@@ -996,7 +1045,7 @@ def _switches(read: Reader, directory: str, nodes: Mapping[str, Node], configura
                 text = f"Nodes: Invalid hostnames in switch configuration: {compress(missing)}"
                 configuration.warnings.append(str(record.error(text)))
             chosen = tuple(nodes) if "ALL" in members else tuple(member for member in members if member in nodes)
-            switches[name] = Switch(name, chosen, tuple(below), record.number("LinkSpeed", 1))
+            switches[name] = Switch(name, chosen, tuple(below), record.number("LinkSpeed", 1), record.text("Switches"))
     _check_tree(switches, records)
     configuration.warnings += [f"{path}: {text}" for text in _gaps(switches, nodes)] if switches else []
     return tuple(switches.values())

@@ -16,6 +16,7 @@ class Switch:
     nodes: tuple[str, ...] = ()
     switches: tuple[str, ...] = ()
     link_speed: int = 1
+    written: str = field(default="", compare=False)  # how the configuration writes ``switches``
 
 
 @dataclass(frozen=True, slots=True)

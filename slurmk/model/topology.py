@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import yaml
@@ -102,7 +101,7 @@ class _Reader:
             members, below = self._members(item, name), self._names(item.get("children"), f"children of {name}")
             if bool(members) == bool(below):
                 raise self.fail(f"switch {name} needs either nodes or children")
-            switches[name] = Switch(name, members, below)
+            switches[name] = Switch(name, members, below, written=str(item.get("children") or ""))
         self._check_tree(switches)
         return tuple(switches.values())
 
@@ -137,11 +136,27 @@ class _Reader:
     def _sizes(self, block: Mapping[str, Any], blocks: Mapping[str, Block]) -> tuple[int, ...]:
         sizes = block.get("block_sizes")
         if sizes is None:
-            return (min(len(each.nodes) for each in blocks.values()),)
+            return sizes_of(tuple(blocks.values()))
         if not isinstance(sizes, list) or not all(isinstance(size, int) and size > 0 for size in sizes) or not sizes:
             raise self.fail("block_sizes: a list of numbers is wanted")
-        for smaller, larger in pairwise(sizes):
-            ratio = larger // smaller
-            if larger % smaller or ratio < 2 or ratio & (ratio - 1):
-                raise self.fail("block_sizes: each is a power of two times the one before it")
+        if wrong_size([str(size) for size in sizes]) is not None:
+            raise self.fail("block_sizes: each is a power of two times the one before it")
         return tuple(sizes)
+
+
+def sizes_of(blocks: Sequence[Block]) -> tuple[int, ...]:
+    """The sizes where none are said: that of the smallest block, and twice, four times … as much as far as there are blocks."""
+    least = max(1, min(len(each.nodes) for each in blocks))
+    return tuple(least << level for level in range((len(blocks) - 1).bit_length() + 1))
+
+
+def wrong_size(words: Sequence[str]) -> str | None:
+    """The first of BlockSizes that is no number, or not a power of two times the one before it."""
+    before = 0
+    for word in words:
+        size = int(word) if word.isascii() and word.isdigit() and len(word) < 10 else 0
+        ratio = size // before if before else 2
+        if not size or (before and size % before) or ratio < 2 or ratio & (ratio - 1):
+            return word
+        before = size
+    return None

@@ -130,7 +130,7 @@ def node_variables(job: Description, index: int) -> Variables:
         "SLURMD_NODENAME": node["node"],
         "SLURM_CPUS_ON_NODE": str(usable_cpus(node)),
         "SLURM_TOPOLOGY_ADDR": ".".join(addresses),
-        "SLURM_TOPOLOGY_ADDR_PATTERN": ".".join(["switch"] * (len(addresses) - 1) + ["node"]),
+        "SLURM_TOPOLOGY_ADDR_PATTERN": ".".join([node.get("topology_kind", "switch")] * (len(addresses) - 1) + ["node"]),
         "TMPDIR": "/tmp",
         MARK: mark(job, node["node"]),
     }

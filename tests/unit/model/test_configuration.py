@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grammar.errors import GrammarError
+from grammar.hostlist import expand
 from slurmk.model.configuration import load_site, machine_site
 from slurmk.model.node import GresCapacity
 from slurmk.model.site import Site, Switch
@@ -212,7 +213,7 @@ def test_errors_name_file_and_line(text: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("BlockName=b1 Nodes=n1", "BlockName"),
+        ("BlockName=b1 Nodes=n1", "unrecognized key: BlockName"),
         ("SwitchName=a Nodes=n1\nSwitchName=a Nodes=n2", "line 2"),
         ("SwitchName=a Switches=b", "unknown switches b"),
         ("SwitchName=a Switches=b\nSwitchName=b Switches=a", "below itself"),
@@ -277,3 +278,30 @@ def test_exit_codes_that_requeue() -> None:
     wrong = load("RequeueExit=x\n")
     assert not wrong.requeue_exit
     assert wrong.warnings[0].endswith("RequeueExit=x: exit codes are numbers and ranges from 0 to 255; it is ignored")
+
+
+@pytest.mark.parametrize(
+    ("nodes", "said", "sizes"),
+    [(["n[1-2]", "n[3-4]"], "", (2, 4)), (["n1", "n2", "n3"], "", (1, 2, 4)), (["n[1-2]", "n[3-4]"], "BlockSizes=2", (2,))],
+)
+def test_blocks_of_topology_conf(nodes: list[str], said: str, sizes: tuple[int, ...]) -> None:
+    lines = [f"BlockName=b{number} Nodes={members}" for number, members in enumerate(nodes)]
+    site = load("TopologyPlugin=topology/block\n", topology_conf="\n".join([*lines, said]) + "\n")
+    assert [block.name for block in site.blocks] == [f"b{number}" for number in range(len(nodes))]
+    assert site.blocks[0].nodes == tuple(expand(nodes[0]))
+    assert site.block_sizes == sizes
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("BlockSizes=4", "No blocks configured"),
+        ("BlockName=b Nodes=n1\nBlockName=b Nodes=n2", "line 2: BlockName: Block .b. has already been defined"),
+        ("BlockName=b Nodes=n1\nBlockSizes=3,5", "Invalid BlockSizes value: 5"),
+        ("BlockName=b Nodes=n1\nBlockSizes=x", "Invalid BlockSizes value: x"),
+        ("SwitchName=b Nodes=n1", "unrecognized key: SwitchName"),
+    ],
+)
+def test_errors_of_blocks_in_topology_conf(text: str, message: str) -> None:
+    with pytest.raises(GrammarError, match=message):
+        load("TopologyPlugin=topology/block\n", topology_conf=text + "\n")

@@ -49,8 +49,6 @@ OTHER: dict[str, tuple[str, str]] = {
     "partition: AllowGroups=nosuchgroup": ("nothing", "groups are looked up when jobs come"),
     "partition: Alternate=nosuch": ("told", "the reference says nothing"),
     "partition: Topology=nosuch": ("nothing", "partitions are all of one topology"),
-    "topology: block unknown node": ("fatal", "blocks are read from topology.yaml"),
-    "topology: block size 3": ("fatal", "blocks are read from topology.yaml"),
     "gres.conf: no name": ("fatal", "nodes read it there, and do not start"),
     "gres.conf: count bad": ("fatal", "nodes read it there, and do not start"),
     "gres.conf: unknown key": ("fatal", "nodes read it there, and do not start"),
