@@ -34,7 +34,7 @@ SETTINGS = frozenset(
     wait parsable test_only quiet verbose wrap ignore_pbs user group nodefile help usage version autocomplete
     gpus_per_task label unbuffered kill_on_bad_exit relative exact overlap multi_prog job_id step_wait pty
     disable_status quit_on_interrupt preserve_environment het_group mpi prolog epilog task_prolog task_epilog
-    immediate no_allocate no_gres whole interactive kill_command no_shell bell asynchronous ignored ignore_signals
+    immediate no_allocate no_gres whole interactive kill_command no_shell bell asynchronous debugger_test ignored ignore_signals
     bcast bcast_exclude compress send_libraries slurmd_debug external_launcher x11
     """.split()  # noqa: SIM905
 )
@@ -608,12 +608,6 @@ def _kill_command(text: str, reading: Reading) -> int:
     return parse_signal(text)
 
 
-def _job_id(text: str, reading: Reading) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) <= 10):
-        raise reading.invalid()
-    return int(text)
-
-
 # ------------------------------------------------------------------------------------------------- the table
 
 _NONE, _REQUIRED, _OPTIONAL = Argument.NONE, Argument.REQUIRED, Argument.OPTIONAL
@@ -1071,7 +1065,7 @@ SUBMISSION: tuple[SubmissionOption, ...] = (
         variables="SLURM_CPU_BIND",
         note="acts where TaskPlugin has task/affinity, as in Slurm; the CPUs of a pretended node are those of the machine",
     ),
-    _row("debugger-test", _NONE, "ignored", commands=_RUN, hidden=True, refused="there is no MPIR debugger interface"),
+    _row("debugger-test", _NONE, "debugger_test", commands=_RUN, hidden=True, note="tells of processes; there is no MPIR"),
     _row("disable-status -X", _NONE, "disable_status", commands=_RUN, variables="SLURM_DISABLE_STATUS"),
     _row("epilog", _REQUIRED, "epilog", _text, commands=_RUN, variables="SLURM_EPILOG"),
     _row("exact", _NONE, "exact", commands=_RUN, variables="SLURM_EXACT"),
@@ -1079,7 +1073,7 @@ SUBMISSION: tuple[SubmissionOption, ...] = (
     _row("het-group pack-group", _REQUIRED, "het_group", _het_group, commands=_RUN),
     _row("ignore-signals", _REQUIRED, "ignore_signals", _ignored_signals, commands=_RUN),
     _row("interactive", _NONE, "interactive", commands=_RUN, hidden=True),
-    _row("jobid", _REQUIRED, "job_id", _job_id, commands=_RUN, variables="SLURM_JOB_ID"),
+    _row("jobid", _REQUIRED, "job_id", _text, commands=_RUN, variables="SLURM_JOB_ID"),
     _row(
         "kill-on-bad-exit -K", _OPTIONAL, "kill_on_bad_exit", _kill_on_bad_exit, commands=_RUN, variables="SLURM_KILL_BAD_EXIT"
     ),

@@ -25,6 +25,12 @@ LISTING = {
 }
 """Commands whose help has another form, ``-j, --jobs:``, and the line that it begins with."""
 
+SYNOPSES = {"strigger": "strigger [--set | --get | --clear] [OPTIONS]"}
+"""Commands that need more than options, and how they are called."""
+
+WORDS = {"node": "host"}
+"""Options to the word for their value, where it is not VALUE."""
+
 TIME_FORMATS = (
     "        HH:MM[:SS][AM|PM], midnight, noon, fika, teatime",
     "        MMDD[YY], MM/DD[/YY], MM.DD[.YY], YYYY-MM-DD[THH:MM[:SS]]",
@@ -41,7 +47,8 @@ def help_text(command: str, options: Iterable[Option], meanings: Mapping[str, st
         lines = [LISTING[command], VALID_OPTIONS]
         lines += [f"    {_short(option)} --{option.name + ':':<24} {_meaning(option, meanings)}" for option in shown]
     else:
-        lines = [f"Usage: {command} [OPTIONS]{' ' + operands if operands else ''}"]
+        called = SYNOPSES.get(command, f"{command} [OPTIONS]")
+        lines = [f"Usage: {called}{' ' + operands if operands else ''}"]
         lines += [_line(option, meanings) for option in shown if option.name not in ABOUT_THE_COMMAND]
         lines += ["", HELP_HEADING, *(_line(option, meanings) for option in shown if option.name in ABOUT_THE_COMMAND)]
     if any(option.name == "starttime" for option in shown):
@@ -50,7 +57,8 @@ def help_text(command: str, options: Iterable[Option], meanings: Mapping[str, st
 
 
 def _line(option: Option, meanings: Mapping[str, str]) -> str:
-    value = {Argument.NONE: "", Argument.REQUIRED: "=VALUE", Argument.OPTIONAL: "[=VALUE]"}[option.argument]
+    word = WORDS.get(option.name, "VALUE")
+    value = {Argument.NONE: "", Argument.REQUIRED: f"={word}", Argument.OPTIONAL: f"[={word}]"}[option.argument]
     return f"  {_short(option)} --{option.name + value:<26} {_meaning(option, meanings)}"
 
 

@@ -14,6 +14,7 @@ from grammar.options import OptionError
 from grammar.script import ScriptDirectives, ScriptError, check_script, read_script, wrapped
 from grammar.times import format_time
 from slurmk.commands.awaited import take_up
+from slurmk.commands.burst_buffer_files import read_burst_buffer_file, with_directives
 from slurmk.commands.call import VERSION_TEXT, Call, Controller, Output, Unreadable
 from slurmk.commands.node_files import read_node_files
 from slurmk.commands.option_help import completions, help_text, usage_text
@@ -236,6 +237,7 @@ async def _prepare(
         checked = request_of(NAME, options, call)
         if checked.warnings and not quiet:
             output.error("".join(f"{line}\n" for line in checked.warnings))
+        content = with_directives(script.content, await read_burst_buffer_file(NAME, options, output))
         submissions.append(
             Submission(
                 request=checked.request,
@@ -247,10 +249,10 @@ async def _prepare(
                 session_id=call.session_id,
                 umask=_umask(call),
                 limits=propagated(call.limits, checked.request.propagate, site),
-                script_size=len(script.content),
+                script_size=len(content),
             )
         )
-        files.append(_files(call, options, checked, script, export_file))
+        files.append(_files(call, options, checked, replace(script, content=content), export_file))
     return tuple(submissions), tuple(files)
 
 
@@ -347,8 +349,10 @@ async def tell_outlook(
     *,
     quiet: bool,
     named: bool,
+    job_id: int | None = None,
 ) -> int:
-    """When and where the job would start, on standard error; nothing is submitted. ``named``: on a cluster that was named."""
+    """When and where the job would start, on standard error; nothing is submitted. ``named``: on a cluster that was named;
+    ``job_id``: that of a job that there is."""
     refused = "allocation failure"
     planned: list[tuple[Submit, Outlook]] = []
     for submission in event.submissions:
@@ -368,7 +372,9 @@ async def tell_outlook(
     if command == NAME and len(planned) > 1:
         output.error(_het_line(controller, planned))
     else:
-        output.error("".join(test_only_line(command, controller, alone, each, named=named) for alone, each in planned))
+        number = job_id or controller.machine.next_job_id
+        lines = (test_only_line(command, controller, alone, each, number, named=named) for alone, each in planned)
+        output.error("".join(lines))
     return 0
 
 
@@ -413,13 +419,13 @@ def _processors(controller: Controller, event: Submit, outlook: Outlook) -> int:
     return max(demand.tasks * demand.cpus_per_task, demand.minimum_cpus, len(outlook.nodes))
 
 
-def test_only_line(command: str, controller: Controller, event: Submit, outlook: Outlook, *, named: bool) -> str:
-    """``Job N to start at …``; the job number is the one that it would get."""
+def test_only_line(command: str, controller: Controller, event: Submit, outlook: Outlook, number: int, *, named: bool) -> str:
+    """``Job N to start at …``; the job number is its own or the one that it would get."""
     machine = controller.machine
     assert outlook.start_time is not None
     where = f" on cluster {machine.site.cluster_name}" if named else ""
     return (
-        f"{command}: Job {machine.next_job_id} to start at {format_time(outlook.start_time)}{where} a using "
+        f"{command}: Job {number} to start at {format_time(outlook.start_time)}{where} a using "
         f"{_processors(controller, event, outlook)} processors on nodes {compress(outlook.nodes)} "
         f"in partition {outlook.partition}\n"
     )

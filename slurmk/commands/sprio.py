@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from grammar.arguments import Argument, Option, Status
+from grammar.arguments import Argument, Option
 from slurmk.commands.call import Call, Controller, Failure, Output
 from slurmk.commands.frame import CLUSTER, FEDERATION, HELP, USAGE, VERSION, check_cluster, early_answer, read_options
 from slurmk.core.errors import SlurmError
@@ -32,7 +32,7 @@ OPTIONS: tuple[Option, ...] = (
     Option(("sort",), "S", _VALUE),
     USAGE,
     Option(("user", "users"), "u", _VALUE),
-    Option(("verbose",), "v", status=Status.ACCEPTED, note="there is nothing more to tell"),
+    Option(("verbose",), "v"),
     VERSION,
     Option(("weights",), "w"),
 )
@@ -118,7 +118,7 @@ FIELDS: Mapping[str, Field] = {
     "J": _part("JOBSIZE", "job_size", "job_size"),
     "n": Field("QOSNAME", lambda row: row.job.qos, key=lambda row: row.job.qos),
     "N": Field("NICE", lambda row: str(row.factors.nice), key=lambda row: row.factors.nice),
-    "o": Field("ACCOUNT", lambda row: row.job.account, key=lambda row: row.job.account),
+    "o": Field("ACCOUNT", lambda row: row.job.account or "(null)", key=lambda row: row.job.account),
     "p": _share("PARTITION", "partition", "partition"),
     "P": _part("PARTITION", "partition", "partition"),
     "q": _share("QOS", "qos", "qos"),
@@ -214,6 +214,8 @@ async def run(call: Call, controller: Controller, output: Output) -> int:
     if "long" not in values and "format" not in values and call.environment.get("SPRIO_FORMAT") is not None:
         values["format"] = call.environment["SPRIO_FORMAT"]
     columns = _columns(values, site, output)
+    if "verbose" in values:
+        output.write(_parameters(values, sum(one.name == "verbose" for one in given)))
     rows = _rows(controller, call)
     if not rows and job_ids is not None:
         output.write("Unable to find jobs matching user/id(s) specified\n")
@@ -235,6 +237,21 @@ def _columns(values: Mapping[str, str], site: Site, output: Output) -> list[Colu
     columns, unknown = columns_of(text)
     output.error("".join(f"sprio: error: Invalid job format specification: {letter}\n" for letter in unknown))
     return columns
+
+
+def _parameters(values: Mapping[str, str], verbose: int) -> str:
+    """What ``-v`` tells of the options first."""
+    rule = "-----------------------------\n"
+    told = {
+        "format": values.get("format"),
+        "job_flag": int("jobs" in values),
+        "jobs": values.get("jobs"),
+        "partition": values.get("partition"),
+        "users": values.get("user"),
+        "verbose": verbose,
+    }
+    lines = [f"{name:<10} = {'(null)' if value is None else value}\n" for name, value in told.items()]
+    return "".join([rule, *lines, rule, "\n\n"])
 
 
 def _line(cells: Iterable[str]) -> str:

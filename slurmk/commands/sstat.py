@@ -262,8 +262,10 @@ async def run(call: Call, controller: Controller, output: Output) -> int:
     if "noheader" not in values:
         write.heading()
     convert = "noconvert" not in values
-    for job_id, step_id in selections:
-        for row in await _rows(call, controller, output, job_id, step_id, every="allsteps" in values, convert=convert):
+    for name, (job_id, step_id) in zip(filter(None, named), selections, strict=True):
+        typed = typed_sluid(name.partition(".")[0]) or str(job_id)
+        every = "allsteps" in values
+        for row in await _rows(call, controller, output, job_id, step_id, typed, every=every, convert=convert):
             write.row(row)
         await output.drain()
     return 0
@@ -285,9 +287,17 @@ def _selection(controller: Controller, name: str) -> tuple[int, int | None]:
 
 
 async def _rows(
-    call: Call, controller: Controller, output: Output, job_id: int, step_id: int | None, *, every: bool, convert: bool
+    call: Call,
+    controller: Controller,
+    output: Output,
+    job_id: int,
+    step_id: int | None,
+    typed: str,
+    *,
+    every: bool,
+    convert: bool,
 ) -> list[Row]:
-    """The steps that a name means, measured; what stands against it is told."""
+    """The steps that a name means, measured; what stands against it is told, by the job's number or SLUID as typed."""
     jobs = controller.machine.jobs
     if job_id not in jobs:
         output.error(f"sstat: error: couldn't get steps for JobId={job_id}\n")
@@ -295,7 +305,7 @@ async def _rows(
     if step_id is not None:
         found = [(jobs[job_id], step) for step in jobs[job_id].steps if step.step_id == step_id]
         if not found:
-            output.error(f"sstat: error: StepId={_step_name(job_id, step_id)} not found running.\n")
+            output.error(f"sstat: error: StepId={_step_name(typed, step_id)} not found running.\n")
     else:
         of_array = [job for job in jobs.values() if job_id in (job.job_id, job.array_job_id)]
         found = [(job, step) for job in sorted(of_array, key=lambda job: job.job_id) for step in _by_number(job)]
@@ -320,7 +330,7 @@ def _by_number(job: Job) -> list[Step]:
     return sorted(job.steps, key=lambda step: (step.step_id != BATCH_STEP, step.step_id))
 
 
-def _step_name(job_id: int, step_id: int) -> str:
+def _step_name(job_id: int | str, step_id: int) -> str:
     """``12.0``, ``12.batch``: by the record's own number, also of an array's element and of a component."""
     return f"{job_id}.{'TBD' if step_id == PENDING_STEP else STEP_NAMES.get(step_id, step_id)}"
 

@@ -12,9 +12,11 @@ from collections.abc import Mapping, Sequence
 from grammar.arguments import Argument, Given, Option, Status
 from grammar.errors import GrammarError
 from grammar.hostlist import compress, expand
+from grammar.sluid import typed_sluid
 from slurmk.commands.call import Call, Controller, Failure, Output, Unreadable
 from slurmk.commands.frame import CLUSTER, HELP, USAGE, VERSION, check_cluster, early_answer, read_options
 from slurmk.core.errors import Errno, SlurmError
+from slurmk.core.selection import number_of
 from slurmk.core.triggers import ANY, Trigger
 
 _VALUE, _MAYBE = Argument.REQUIRED, Argument.OPTIONAL
@@ -73,9 +75,9 @@ OPTIONS: tuple[Option, ...] = (
 )
 
 HELP_TEXTS: Mapping[str, str] = {
-    "clear": "remove triggers",
+    "clear": "delete a trigger, or several",
     "flags": "perm: keep the trigger after it went off",
-    "get": "list triggers",
+    "get": "get trigger information",
     "id": "the trigger of this number",
     "jobid": "about this job",
     "node": "about these nodes, or any",
@@ -83,8 +85,9 @@ HELP_TEXTS: Mapping[str, str] = {
     "offset": "seconds after the event, or before it",
     "program": "what to run",
     "quiet": "tell less",
-    "set": "make a trigger",
+    "set": "create a trigger",
     "user": "triggers of this user",
+    "verbose": "print detailed messages",
     "down": "a node went down",
     "drained": "a node is drained",
     "draining": "a node is being drained",
@@ -120,6 +123,8 @@ async def run(call: Call, controller: Controller, output: Output) -> int:
     chosen = [name for name in ("set", "get", "clear") if name in values]
     if len(chosen) != 1:
         raise _failure("You must use exactly one of the following options: --set, --get or --clear")
+    if sluid := typed_sluid(values.get("jobid", "")):
+        values["jobid"] = str(number_of(sluid, controller.machine.jobs.values()))
     wanted = _Wanted(values, given)
     if chosen == ["set"]:
         return await _set(call, controller, output, wanted)

@@ -251,12 +251,24 @@ def _create(turn: Turn, draft: _Draft, job_id: int, het: tuple[int, int, tuple[i
 
 
 def set_alarms(turn: Turn, job: Job) -> None:
-    """Look at a pending job again when it may begin, at its deadline, and when it takes any number of switches."""
+    """Look at a pending job again when it may begin, once it can't keep its deadline, and when it takes any number of
+    switches."""
     usual = bounds_of(turn.state.site.scheduler_parameters).switch_wait
     patience = job.submit_time + (job.request.wait_for_switch or usual) if job.request.required_switches else None
-    for time in (job.request.begin_time, job.request.deadline, patience):
+    for time in (job.request.begin_time, patience):
         if time is not None and time > turn.now:
             turn.wake_at(time, job.job_id)
+    too_late = deadline_missed_at(job)
+    if too_late is not None:
+        turn.wake_at(max(too_late, turn.now), job.job_id)
+
+
+def deadline_missed_at(job: Job) -> int | None:
+    """When it is too late to start the job: it could no longer be over by its deadline, however little time it would take."""
+    if job.request.deadline is None:
+        return None
+    least = job.time_limit if job.request.time_minimum is None else job.request.time_minimum
+    return job.request.deadline if least >= NO_VALUE else job.request.deadline - least * 60 + 1
 
 
 def _room(state: State, drafts: Iterable[_Draft]) -> None:
@@ -432,11 +444,17 @@ def check_size(state: State, request: JobRequest, partitions: tuple[Partition, .
     notices: tuple[str, ...] = ()
     for partition in partitions:
         here = demand if partition is partitions[0] else demand_in(state, request, partition, user_id)
+        if not state.site.memory_is_consumable:  # then nodes have that much, whoever else uses it
+            here = replace(here, memory_per_node=request.memory_per_node, memory_per_cpu=_least_per_cpu(request))
         result = verdict(state, here, partition)
         if result.possible:
             return
         notices = notices or result.notices
     raise Refusal(Errno.REQUESTED_NODE_CONFIG_UNAVAILABLE, notices=notices)
+
+
+def _least_per_cpu(request: JobRequest) -> int | None:
+    return None if request.memory_per_node is not None else request.memory_per_cpu or None
 
 
 def time_limit_of(turn: Turn, request: JobRequest, partitions: tuple[Partition, ...]) -> int:

@@ -112,6 +112,7 @@ class StepRequest:
     disable_status: bool = False
     quit_on_interrupt: bool = False
     asynchronous: bool = False  # it goes on when srun has gone (--async), its output in files
+    debugger_test: bool = False  # tasks wait for a debugger, and srun tells of their processes
     parsable: bool = False  # srun prints its name alone
     preserve_environment: bool = False
     propagate: str = ""  # the soft limits of srun that its tasks get: CPU,NOFILE

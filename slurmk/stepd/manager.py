@@ -18,8 +18,8 @@ From srun --async: ``step``, and to it what ``asynchronous`` says.
 
 From srun: ``step`` (request, environment, owns_allocation, pty, address), ``go`` (het), ``signal`` (signal), ``kill``
 (signal, cause, kill_wait), ``window`` (rows, columns), ``release``, and STREAM frames of input. To srun: ``refused``
-(text), ``waiting`` (text), ``created`` (step, nodes, ranks, …), ``running`` (node, tasks), ``exit`` (node, rank, status),
-``failed`` (node, text, errno), ``misconfigured`` (lines), ``aborting``, ``taken``, ``ended``, ``returned``, ``notice``
+(text), ``waiting`` (text), ``created`` (step, nodes, ranks, …), ``running`` (node, tasks, processes), ``exit`` (node, rank,
+status), ``failed`` (node, text, errno), ``misconfigured`` (lines), ``aborting``, ``taken``, ``ended``, ``returned``, ``notice``
 (text), and STREAM frames of output.
 """
 
@@ -738,7 +738,8 @@ class StepManager:
             elif message["status"] and step.request.get("asynchronous") and step.request.get("kill_on_bad_exit"):
                 self._kill(step, signal.SIGTERM, self.job["kill_wait"], texts.TASK_FAILURE)
         elif kind == "running":
-            step.tell({"kind": "running", "node": node, "tasks": len(message["processes"])})
+            processes = message["processes"]
+            step.tell({"kind": "running", "node": node, "tasks": len(processes), "processes": processes})
         elif kind == "failed":
             for rank in step.layout.ranks[step.nodes.index(node)]:
                 step.statuses[rank] = (int(message["errno"]) & 0xFF or 1) << 8 if message.get("lines") else 1 << 8

@@ -73,6 +73,7 @@ def tasks_of(job: Mapping[str, Any], step: Step, opening: Mapping[str, Any], mem
                 "umask": request.get("umask", 0o022),
                 "environment": _with_libraries(step, name, environment.step_environment(job, seen, index)),
                 "pty": opening.get("pty"),
+                "held": request.get("debugger_test"),
                 "debug": request.get("debug") or 0,
                 "memory_limit": memory[index] * 1048576 if job.get("constrain_memory") else 0,
                 "limits": opening.get("limits"),

@@ -38,7 +38,8 @@ class Files:
 
 
 class Plan:
-    """How a task is started. ``cpus`` are the numbers of the CPUs that it may use, None for all; ``prologs`` run before it."""
+    """How a task is started. ``cpus`` are the numbers of the CPUs that it may use, None for all; ``prologs`` run before it;
+    ``held``: it stops before it executes its program, as for a debugger."""
 
     def __init__(
         self,
@@ -54,6 +55,7 @@ class Plan:
         cpus: Optional[Iterable[int]] = None,
         memory: Optional[MemoryBinding] = None,
         prologs: Sequence[TaskHook] = (),
+        held: bool = False,
     ) -> None:
         self.argv = argv
         self.environment = dict(environment)
@@ -67,6 +69,7 @@ class Plan:
         self.cpus = cpus
         self.memory = memory
         self.prologs = prologs
+        self.held = held
 
     def again(self, error: int) -> Plan:
         """The same for what runs after the task: without input and output, and with that descriptor for errors."""
@@ -87,6 +90,8 @@ def start(plan: Plan) -> int:
     try:
         become(plan)
         plan.environment["SLURM_TASK_PID"] = str(os.getpid())
+        if plan.held:
+            os.kill(os.getpid(), signal.SIGSTOP)
         code = _run_prologs(plan) or execute(plan.argv, plan.environment)
     except BaseException as error:  # nothing of this copy of the parent may go on
         say("task cannot be started: %s" % error)

@@ -287,3 +287,18 @@ def test_steps_are_not_left_behind_where_nobody_keeps_them(cluster: Cluster) -> 
     assert cluster.wait_end(job) == "FAILED"
     assert f"Unable to create step for job {job}: Invalid feature specification" in (cluster.work / "left.out").read_text()
     assert "does not have stepmgr enabled" in (cluster.work / "left.out").read_text()
+
+
+def test_a_debugger_is_told_of_tasks_that_wait_for_it(cluster: Cluster) -> None:
+    said = cluster.run("timeout 5 srun -N2 -n2 --debugger-test echo went", timeout=30)
+    lines = [line for line in said.stderr.splitlines() if line.startswith("srun: task:")]
+    assert [line.split(", ")[0] for line in lines] == ["srun: task:0", "srun: task:1"]
+    assert all(line.endswith(", executable:echo") for line in lines)
+    wait_for(lambda: cluster.ok("squeue -h") == "")
+
+
+def test_a_waiting_job_is_told_its_start_without_a_command(cluster: Cluster) -> None:
+    job = cluster.submit("-H --wrap true")
+    said = cluster.run(f"srun --test-only --jobid={job}")
+    assert (said.returncode, said.stderr.startswith(f"srun: Job {job} to start at ")) == (0, True)
+    cluster.ok(f"scancel {job}")

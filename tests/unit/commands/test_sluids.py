@@ -105,3 +105,15 @@ def test_one_that_no_job_has_is_no_failure(words: str, error: str, controller: F
     said = run_command(controller, *words.split())
     assert (said.out, said.err, said.code) == ("", error, 0)
     assert not any(job.state.finished for job in controller.machine.jobs.values())
+
+
+def test_a_step_that_is_not_there_is_named_as_typed(controller: FakeController) -> None:
+    name = sluid(controller, 1)
+    for typed in ("1", name):
+        assert f"StepId={typed}.2 not found running.\n" in run_command(controller, "sstat", "-j", f"{typed}.2").err
+
+
+def test_triggers(controller: FakeController) -> None:
+    for words in (("--get",), ("--clear",), ("--set", "--fini", "--program=/nowhere")):
+        plain, said = (run_command(controller, "strigger", f"--jobid={each}", *words) for each in ("1", sluid(controller, 1)))
+        assert (said.out, said.err, said.code) == (plain.out, plain.err, plain.code)
