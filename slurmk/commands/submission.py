@@ -424,12 +424,14 @@ def _task_resources(command: str, options: Options, values: dict[str, Any]) -> N
         raise _error(command, INVALID_TRES)
     gpus = gpus_per_task(raw or "")
     if text:
-        text = text.replace("gres:", "gres/")
+        text = _OLD_KIND.sub("gres/", text)
         counts = _counts_per_task(command, text)
         if "cpu" in counts:
             if cpus is not None:
-                counts["cpu"] = _one_cpu_count(command, options, counts, cpus)
-                text = ",".join(f"{name}={count}" for name, count in counts.items())
+                counted = _one_cpu_count(command, options, counts, cpus)
+                if counted != counts["cpu"]:
+                    counts["cpu"] = counted
+                    text = ",".join(f"{name}={count}" for name, count in counts.items())
             values["cpus_per_task"] = counts["cpu"]
         elif cpus is not None:
             text = f"cpu={cpus},{text}"
@@ -442,13 +444,26 @@ def _task_resources(command: str, options: Options, values: dict[str, Any]) -> N
         text = ",".join(part for part in (f"cpu={cpus}" if cpus is not None else "", gpus or "") if part) or given
     values["tres_per_task"] = text
     per_task = _gpus_in(text or "")
-    if per_task and not values.get("tres_bind"):
-        values["tres_bind"] = f"gres/gpu:per_task:{per_task}"
+    if (binding := _bound_to_tasks(text or "")) and not values.get("tres_bind"):
+        values["tres_bind"] = binding
     asked = per_task or any(leading_number(word)[0] for word in (raw or "").split(","))
     if asked and values.get("tasks") is None:
         _tasks_from_gpus(command, values, per_task)
     elif values.get("tasks") is None and values.get("ntasks_per_tres"):
         _tasks_per_gpu(command, values)
+
+
+_OLD_KIND = re.compile(r"(?<![^,])gres:")
+
+
+def _bound_to_tasks(text: str) -> str:
+    """What binds each task to the GRES that --tres-per-task asks for it."""
+    found: dict[str, int] = {}
+    for label, count in _items_of_task(text):
+        if label.startswith("gres/"):
+            name = label.removeprefix("gres/").partition(":")[0]
+            found[name] = found.get(name, 0) + count
+    return "+".join(f"gres/{name}:per_task:{found[name]}" for name in sorted(found))
 
 
 def _gpus_of_step(options: Options, values: dict[str, Any]) -> None:

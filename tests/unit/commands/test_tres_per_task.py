@@ -44,3 +44,26 @@ def test_command_line_holds_over_the_environment() -> None:
 def test_contradictions(line: str, environment: dict[str, str], message: str) -> None:
     with pytest.raises(OptionError, match="srun: fatal: " + message):
         resources(line, **environment)
+
+
+@pytest.mark.parametrize(
+    ("text", "kept", "binding"),
+    [
+        ("gres/custom_gres:2", "gres/custom_gres:2", "gres/custom_gres:per_task:2"),
+        ("gres/shard:3", "gres/shard:3", "gres/shard:per_task:3"),
+        ("gres:gpu:1", "gres/gpu:1", "gres/gpu:per_task:1"),
+        ("gres/gpu,gres/custom_gres:2", "gres/gpu,gres/custom_gres:2", "gres/custom_gres:per_task:2+gres/gpu:per_task:1"),
+        ("gres/gpu:a100:1,gres/gpu:v100:2", "gres/gpu:a100:1,gres/gpu:v100:2", "gres/gpu:per_task:3"),
+        ("cpu:2", "cpu:2", None),
+    ],
+)
+def test_tasks_are_bound_to_the_gres_that_each_gets(text: str, kept: str, binding: str | None) -> None:
+    given, _ = parse_arguments("sbatch", options_of("sbatch"), [f"--tres-per-task={text}", "-n1"])
+    options: Options = read_layers("sbatch", {}, [given], 0.0)[0]
+    values = dict(options.values)
+    _task_resources("sbatch", options, values)
+    assert (values["tres_per_task"], values.get("tres_bind")) == (kept, binding)
+
+
+def test_cpus_of_a_task_stay_as_they_are_typed() -> None:
+    assert resources("--tres-per-task=cpu:3", SLURM_CPUS_PER_TASK="3") == (3, "cpu:3")
