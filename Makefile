@@ -38,10 +38,12 @@ lint: setup ## ruff, mypy (strict), the import contracts, and test modules of di
 clients: $(CLIENTS)/.ready setup ## programs written for Slurm (tests/clients) do real work through slurmk
 	SLURMK_CLIENTS=$(CURDIR)/$(CLIENTS) $(BIN)/python -m pytest -q tests/clients
 
-$(CLIENTS)/.ready: tests/clients/requirements.txt
+$(CLIENTS)/.ready: tests/clients/requirements.txt tests/clients/nextflow/pom.xml
 	@echo 'setting up $(CLIENTS) (about a minute, once)'
 	$(PYTHON) -m venv $(CLIENTS)
 	$(CLIENTS)/bin/python -m pip install --quiet --disable-pip-version-check -r tests/clients/requirements.txt
+	@if command -v mvn >/dev/null; then mvn --quiet --file tests/clients/nextflow/pom.xml dependency:build-classpath \
+		-Dmdep.outputFile=$(CURDIR)/$(CLIENTS)/nextflow.classpath || echo 'without nextflow'; fi
 	@touch $@
 
 bench: setup ## measure, against a reference Slurm on this machine where there is one

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,9 @@ from embedded import Cluster
 pytestmark = pytest.mark.timeout(300)
 
 HERE = Path(__file__).parent
+
+OPENED = ("java.lang", "java.io", "java.nio", "java.net", "java.util", "java.util.regex", "sun.nio.ch", "sun.nio.fs")
+"""Packages of Java that nextflow's own launcher opens to it."""
 
 
 def work_of(cluster: Cluster, name: str) -> Path:
@@ -39,6 +43,12 @@ LIBRARIES = (
     "hydra",
     "easy_slurm",
     "nodetop",
+    "batchspawner",
+    "torchx",
+    "law",
+    "dpdispatcher",
+    "libensemble",
+    "jug",
 )
 """Modules of clients; programs/with_NAME.py makes use of each."""
 
@@ -74,6 +84,28 @@ def test_snakemake(cluster: Cluster, clients: Path, status_command: str) -> None
     assert (work / "total.txt").read_text() == "0 2\n1 2\n2 2\n3 2\ncpu\n"
     comments = cluster.ok("sacct -X -n -P -o partition,state,alloccpus -S now-10minutes | sort | uniq -c")
     assert "cpu|COMPLETED" in comments
+
+
+def test_nextflow(cluster: Cluster, clients: Path) -> None:
+    classpath = clients.parent / "nextflow.classpath"
+    if not classpath.exists() or shutil.which("java") is None:
+        pytest.skip("nextflow is not there: `make clients` fetches it where there are Java and Maven")
+    work = work_of(cluster, "nextflow")
+    for name in ("main.nf", "nextflow.config"):
+        shutil.copy(HERE / "nextflow" / name, work)
+    opened = " ".join(f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in OPENED)
+    done = cluster.run(
+        f"java -Xmx700m {opened} -cp {classpath.read_text()} nextflow.cli.Launcher run main.nf -ansi-log false",
+        environment={"HOME": str(work), "NXF_HOME": f"{work}/home", "NXF_OFFLINE": "true"},
+        directory=work,
+        timeout=200,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    told = sorted(line for line in done.stdout.splitlines() if line.startswith("told: "))
+    elements = [f"told: element {letter} of an array" for letter in "abc"]
+    assert told == [*elements, "told: sized 1 2", "told: sized 2 2", "told: tried again"], done.stdout
+    assert "exit status (3) -- Error is ignored" in done.stdout
+    assert "exit status (137) -- Execution is retried" in done.stdout
 
 
 def test_reframe(cluster: Cluster, clients: Path) -> None:
