@@ -15,6 +15,7 @@ from dataclasses import replace
 from grammar.configuration_words import DEBUG_FLAGS, level_name
 from grammar.errors import GrammarError
 from grammar.hostlist import expand
+from grammar.sluid import typed_sluid
 from slurmk.commands import scontrol_update
 from slurmk.commands.job_text import STEP_NAMES
 from slurmk.commands.processes import tasks_of
@@ -64,7 +65,8 @@ async def list_pids(session: Session, arguments: Sequence[str]) -> int:
     if job_id is not None and not rows:
         node = nodes[0] if nodes else "(null)"
         shown = arguments[0] if job_id == NO_JOB else job_id
-        what = f"JobId={shown}" if step_id is None else f"StepId={job_id}.{_step_name(step_id)}"
+        named = typed_sluid(arguments[0].partition(".")[0]) or job_id
+        what = f"JobId={shown}" if step_id is None else f"StepId={named}.{_step_name(step_id)}"
         return session.say(f"{what} does not exist on node {node}.\n")
     session.output.write(_pid_line("PID", "JOBID", "STEPID", "LOCALID", "GLOBALID").rstrip() + "\n")
     for job, task in sorted(rows, key=lambda row: (row[0].job_id, _step_order(row[1].step_id), row[1].rank)):

@@ -647,11 +647,15 @@ def _active(job: Job) -> bool:
     return not job.state.finished or bool(job.flags & JobFlag.COMPLETING)
 
 
+_BESIDE_A_STATE = JobFlag.CONFIGURING | JobFlag.EPILOG_RUNS
+"""Flags with which a job still counts as in its base state; with others it is in that of the flag alone."""
+
+
 def _in_states(states: tuple[int, ...], job: Job) -> bool:
     if not states:
         return True
     for state in states:
-        if job.flags & state if state >= 0x100 else job.state == state and not job.flags & JobFlag.COMPLETING:
+        if job.flags & state if state >= 0x100 else job.state == state and not job.flags & ~_BESIDE_A_STATE:
             return True
     return False
 

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from grammar.hostlist import compress
+from grammar.errors import GrammarError
+from grammar.hostlist import compress, expand
 from slurmk.core import partitions
 from slurmk.core.effects import Accepted, CordonNode, ForgetNode, Refused
 from slurmk.core.errors import MESSAGES, Errno, SlurmError
@@ -37,7 +38,7 @@ _SAID = ("comment", "extra", "cpu_binding", "instance_id", "instance_type", "top
 def update_node(turn: Turn, event: UpdateNode) -> None:
     """scontrol update NodeName=…: all of the nodes, or none."""
     try:
-        changed = [_updated(turn, event, name) for name in event.nodes]
+        changed = [_updated(turn, each, name) for name, each in _of_each(event)]
     except SlurmError as error:
         turn.emit(Refused(error))
         return
@@ -55,6 +56,32 @@ def update_node(turn: Turn, event: UpdateNode) -> None:
         _changed_shape(turn.state, old, node)
         if node.state is NodeState.DOWN and old.state is not NodeState.DOWN:
             _end_jobs_on(turn, node.name)
+
+
+_BY_NODE = {"address": False, "host_name": False, "instance_id": True, "instance_type": True}
+"""What is said of several nodes as a list in their order, and whether one word may stand for all of them."""
+
+
+def _of_each(event: UpdateNode) -> list[tuple[str, UpdateNode]]:
+    """Every node and what is changed of it. Raises SlurmError where a list is not as long as that of the nodes."""
+    lists = {field: _words(str(value)) for field, value in event.changes if field in _BY_NODE}
+    for field, words in lists.items():
+        if len(words) != len(event.nodes) and not (len(words) == 1 and _BY_NODE[field]):
+            raise SlurmError(Errno.INVALID_NODE_NAME)
+    found = []
+    for place, name in enumerate(event.nodes):
+        own = {field: words[place] if len(words) > 1 else words[0] for field, words in lists.items()}
+        changes = tuple((field, own.get(field, value)) for field, value in event.changes)
+        found.append((name, replace(event, changes=changes)))
+    return found
+
+
+def _words(text: str) -> list[str]:
+    """The words of ``a,b`` or ``x[1-2]``; one empty word of an empty text. Raises SlurmError."""
+    try:
+        return list(expand(text)) or [""]
+    except GrammarError:
+        raise SlurmError(Errno.INVALID_NODE_NAME) from None
 
 
 def _think_anew(turn: Turn) -> None:

@@ -194,7 +194,7 @@ def forget_gone(state: State, *, planned: bool) -> None:
 def resume_parked(turn: Turn) -> None:
     """Let jobs that were suspended for others go on where their CPUs are free again, longest suspended first."""
     state = turn.state
-    jobs = [state.jobs[job_id] for job_id in state.parked]
+    jobs = [job for job in map(state.jobs.__getitem__, state.parked) if job.preempted_by]
     for job in sorted(jobs, key=lambda job: (job.suspend_time, job.job_id)):
         if job.preempted_by in state.pending and state.jobs[job.preempted_by].priority:
             continue

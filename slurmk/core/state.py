@@ -74,7 +74,7 @@ class NodeUsage:
     completing: set[int] = field(default_factory=set)
     active_cpus: int = 0  # of jobs that are not completing
     sharing: set[int] = field(default_factory=set)  # jobs that allow oversubscription
-    parked: set[int] = field(default_factory=set)  # jobs that are suspended for others, and hold no CPUs
+    parked: set[int] = field(default_factory=set)  # jobs that are suspended, and hold no CPUs
     devices: dict[str, set[int]] = field(default_factory=dict)  # numbers of the devices in use, by kind
 
 
@@ -122,7 +122,7 @@ class State:
         self.quotas: tuple[Quota, ...] = ()
         self.partition_tres: dict[str, dict[str, int]] = {}  # of all nodes of a partition, as they are now
         self.gave_way: dict[int, int] = {}  # jobs that give way, and the job each does it for
-        self.parked: set[int] = set()  # jobs that are suspended for others
+        self.parked: set[int] = set()  # jobs that are suspended, and hold no CPUs
         self.exempt_until = 0  # when the first running job may be preempted that may not be now; 0: none
         self.next_turn = 0  # when jobs that share CPUs change places; 0 while none has to wait for its turn
         self.changes_at_turn = -1

@@ -484,20 +484,22 @@ def check_limits(state: State, request: JobRequest, partitions: tuple[Partition,
     policy = state.site.enforce_partition_limits
     if policy == "NO":
         return
-    problems = [_beyond(partition, request, demand, time_limit) for partition in partitions]
+    problems = [_beyond(state, partition, request, demand, time_limit) for partition in partitions]
     found = [problem for problem in problems if problem is not None]
     if found and (policy == "ALL" or len(found) == len(problems)):
         raise Refusal(found[0])
 
 
-def _beyond(partition: Partition, request: JobRequest, demand: Demand, time_limit: int) -> Errno | None:
-    least = request.time_minimum if request.time_minimum is not None else time_limit
-    if least > partition.maximum_time and request.time_limit is not None:
-        return Errno.INVALID_TIME_LIMIT
+def _beyond(state: State, partition: Partition, request: JobRequest, demand: Demand, time_limit: int) -> Errno | None:
+    if least_cpus(demand) > sum(state.nodes[name].cpus for name in partition.nodes if name in state.nodes):
+        return Errno.TOO_MANY_REQUESTED_CPUS
     if demand.minimum_nodes > min(partition.maximum_nodes, len(partition.nodes)):
         return Errno.INVALID_NODE_COUNT
     if demand.maximum_nodes < partition.minimum_nodes:
         return Errno.INVALID_NODE_COUNT
+    least = request.time_minimum if request.time_minimum is not None else time_limit
+    if least > partition.maximum_time and request.time_limit is not None:
+        return Errno.INVALID_TIME_LIMIT
     return None
 
 

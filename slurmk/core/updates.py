@@ -67,14 +67,14 @@ def hold(turn: Turn, event: Hold) -> None:
 
 
 def set_held(turn: Turn, job: Job, reason: Reason) -> None:
-    """Priority 0; a job that waits also says why."""
+    """Priority 0, and the reason of one that waits, or that runs and will wait should it be queued again."""
     if job.priority == 0 and job.reason is reason:
         return
     if job.pending:
         eligible = job.eligible_time if job.eligible_time > turn.now else 0
-        job = replace(job, reason=reason, state_description="", eligible_time=eligible, accrue_time=0)
+        job = replace(job, state_description="", eligible_time=eligible, accrue_time=0)
         turn.wake_planner()
-    turn.save(replace(job, priority=0))
+    turn.save(replace(job, priority=0, reason=job.reason if job.state.finished else reason))
 
 
 def release(turn: Turn, job: Job) -> None:
@@ -82,7 +82,8 @@ def release(turn: Turn, job: Job) -> None:
     if job.priority:
         return
     if not job.pending:
-        turn.save(replace(job, priority=priority_of(turn, job)))
+        held = job.reason in (Reason.JOB_HELD_ADMIN, Reason.JOB_HELD_USER)
+        turn.save(replace(job, priority=priority_of(turn, job), reason=Reason.NONE if held else job.reason))
         return
     begins = job.request.begin_time or 0
     waits = job.request.dependency is not None

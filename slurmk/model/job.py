@@ -358,8 +358,8 @@ class Job:
 
     @property
     def parked(self) -> bool:
-        """True while it is suspended so that another job can use its CPUs."""
-        return bool(self.preempted_by) and self.state is JobState.SUSPENDED
+        """True while it is suspended and others can use its CPUs: by hand, or for another job."""
+        return self.state is JobState.SUSPENDED and not self.waits_for_turn
 
     @property
     def pending(self) -> bool:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from command_fakes import ALICE, BOB, NOBODY, NOON, ROOT, FakeController, reference_site, run_command
 
 from slurmk.core.events import Submission, Submit
 from slurmk.model.job import Credentials, JobRequest
+from slurmk.model.states import JobFlag, JobState
 
 HEADER = "             JOBID PARTITION     NAME     USER ST       TIME  NODES NODELIST(REASON)\n"
 
@@ -64,6 +67,27 @@ def test_a_named_cluster_stands_above_the_table_also_where_the_job_is_unknown(co
     assert (said.out, said.err) == ("CLUSTER: reference\n", "slurm_load_jobs error: Invalid job id specified\n")
     for words in (["-h", "-j", "999999"], ["--json", "-j", "999999"]):
         assert "CLUSTER" not in run_command(controller, "squeue", "-M", "reference", *words).out
+
+
+@pytest.mark.parametrize(
+    ("state", "flags", "found", "code"),
+    [
+        (JobState.PENDING, JobFlag.SPECIAL_EXIT, ("SE",), "SE"),
+        (JobState.PENDING, JobFlag.REQUEUE_HOLD, ("RH",), "RH"),
+        (JobState.PENDING, JobFlag.EXPEDITING, ("EXPEDITING",), "PD"),
+        (JobState.RUNNING, JobFlag.STOPPED, ("ST",), "ST"),
+        (JobState.RUNNING, JobFlag.CONFIGURING, ("R", "CF"), "CF"),
+        (JobState.RUNNING, JobFlag.NONE, ("R",), "R"),
+    ],
+)
+def test_a_job_with_a_flag_is_in_that_state_alone(
+    controller: FakeController, state: JobState, flags: JobFlag, found: tuple[str, ...], code: str
+) -> None:
+    job = controller.submit()
+    controller.machine._state.jobs[job] = replace(controller.machine.jobs[job], state=state, flags=flags)
+    for asked in ("PD", "R", "SE", "RH", "EXPEDITING", "ST", "CF"):
+        said = run_command(controller, "squeue", "-h", "-t", asked, "-o", "%t").out
+        assert said == (f"{code}\n" if asked in found else ""), asked
 
 
 def test_finished_jobs_only_when_asked_for(controller: FakeController) -> None:

@@ -9,7 +9,7 @@ from core_story import ALICE, BOB, ROOT, Cluster, small_site
 
 from slurmk.core.effects import CordonNode, SaveNode, UpdateLimit
 from slurmk.core.errors import Errno
-from slurmk.core.events import NodeChanged, Reconfigure, UpdatePartition
+from slurmk.core.events import NodeChanged, Reconfigure, UpdateNode, UpdatePartition
 from slurmk.core.updates import FIELDS
 from slurmk.model.job import JobRequest
 from slurmk.model.node import Partition
@@ -262,3 +262,45 @@ def test_a_configuration_read_anew_leaves_jobs_alone(cluster: Cluster) -> None:
 def test_node_updates_are_saved(cluster: Cluster) -> None:
     cluster.update_node("n1", "n2", state="DRAIN", reason="x")
     assert [effect.node.name for effect in cluster.effects if isinstance(effect, SaveNode)] == ["n1", "n2"]
+
+
+def test_a_running_job_that_is_held_says_so(cluster: Cluster) -> None:
+    cluster.submit()
+    cluster.plan()
+    cluster.hold("1", ROOT)
+    assert (cluster.job(1).state, cluster.job(1).priority, cluster.job(1).reason) == (
+        JobState.RUNNING,
+        0,
+        Reason.JOB_HELD_ADMIN,
+    )
+    cluster.release_hold("1", ROOT)
+    assert cluster.job(1).priority > 0
+    assert cluster.job(1).reason is Reason.NONE
+    cluster.hold("1", ROOT, user_hold=True)
+    assert cluster.job(1).reason is Reason.JOB_HELD_USER
+
+
+def change(cluster: Cluster, *nodes: str, **changes: object) -> list[tuple[str, ...]]:
+    cluster.tell(UpdateNode(cluster.now, ROOT, nodes, changes=tuple(changes.items())))
+    found = (cluster.machine.nodes[name] for name in ("n1", "n2"))
+    return [(node.instance_id, node.instance_type, node.address) for node in found]
+
+
+def test_instances_and_addresses_of_several_nodes_are_lists(cluster: Cluster) -> None:
+    address = cluster.machine.nodes["n1"].address
+    assert change(cluster, "n2", "n1", instance_id="a,b") == [("b", "", address), ("a", "", address)]
+    assert change(cluster, "n1", "n2", instance_id="i-[01-02]", instance_type="t") == [
+        ("i-01", "t", address),
+        ("i-02", "t", address),
+    ]
+    assert change(cluster, "n1", "n2", instance_id="", address="x[1-2]") == [("", "t", "x1"), ("", "t", "x2")]
+
+
+@pytest.mark.parametrize(
+    "changes", [{"instance_id": "a,b,c"}, {"instance_type": "a,b,c", "comment": "z"}, {"address": "x"}, {"host_name": "x,y,z"}]
+)
+def test_lists_are_as_long_as_that_of_the_nodes(cluster: Cluster, changes: dict[str, object]) -> None:
+    before = cluster.machine.nodes["n1"]
+    change(cluster, "n1", "n2", **changes)
+    assert cluster.refusal() is Errno.INVALID_NODE_NAME
+    assert cluster.machine.nodes["n1"] == before

@@ -283,6 +283,28 @@ def test_a_requeued_job_may_be_cancelled_on_its_way(cluster: Cluster) -> None:
     assert (cluster.job(job_id).state, cluster.job(job_id).restarts) == (JobState.CANCELLED, 0)
 
 
+def test_the_cpus_of_a_suspended_job_are_for_others_until_it_goes_on(cluster: Cluster) -> None:
+    """Its memory stays its own; and it goes on when it is told to, whoever has its CPUs by then (as observed)."""
+    first = cluster.submit(required_nodes="n1", tasks=8, memory_per_node=9000)
+    cluster.plan()
+    other = cluster.submit(required_nodes="n1", tasks=8, memory_per_node=7000)
+    big = cluster.submit(required_nodes="n1", tasks=1, memory_per_node=9000)
+    cluster.plan()
+    assert (cluster.job(other).state, cluster.job(big).state) == (JobState.PENDING, JobState.PENDING)
+    cluster.tell(Suspend(cluster.now, ROOT, (JobSelection(first),)))
+    cluster.plan()
+    assert (cluster.job(other).state, cluster.job(big).state) == (JobState.RUNNING, JobState.PENDING)
+    cluster.plan()
+    assert cluster.job(first).state is JobState.SUSPENDED, "nobody but who suspended it lets it go on"
+    cluster.tell(Suspend(cluster.now, ROOT, (JobSelection(first),), resume=True))
+    cluster.plan()
+    assert [cluster.job(job_id).state for job_id in (first, other, big)] == [
+        JobState.RUNNING,
+        JobState.RUNNING,
+        JobState.PENDING,
+    ]
+
+
 def test_suspended_time_does_not_count(cluster: Cluster) -> None:
     job_id = cluster.submit(time_limit=10)
     cluster.plan()

@@ -145,8 +145,12 @@ def test_enforced_partition_limits_refuse() -> None:
     assert cluster.refusal() is Errno.INVALID_TIME_LIMIT
     cluster.try_submit(partition="debug,gpu", time_limit=300)
     assert cluster.refusal() is Errno.INVALID_TIME_LIMIT
-    cluster.try_submit(minimum_nodes=20, maximum_nodes=20)
+    cluster.try_submit(minimum_nodes=20, maximum_nodes=20, time_limit=300)
     assert cluster.refusal() is Errno.INVALID_NODE_COUNT
+    cluster.try_submit(tasks=97, time_limit=300, hold=True)
+    assert cluster.refusal() is Errno.TOO_MANY_REQUESTED_CPUS
+    cluster.try_submit(partition="debug,gpu", tasks=33)
+    assert cluster.refusal() is Errno.TOO_MANY_REQUESTED_CPUS
     cluster = Cluster(small_site(enforce_partition_limits="ANY"))
     assert isinstance(cluster.try_submit(partition="debug,gpu", time_limit=300), Accepted)
 
