@@ -19,7 +19,7 @@ from grammar.bindings import cpu_binding_type
 from grammar.constraints import features_of, matches, parse_constraint
 from grammar.errors import GrammarError
 from grammar.hostlist import compress, expand
-from grammar.options import SEVERITIES, OptionError
+from grammar.options import EXCLUSIVE_WORDS, SEVERITIES, OptionError
 from slurmk.commands.allocation_environment import allocation_environment
 from slurmk.commands.awaited import AT_ONCE, Unsaid, give_up, not_at_once, pending_notices, take_up, waits_for_others
 from slurmk.commands.broadcast import of_program
@@ -97,6 +97,8 @@ async def _run(call: Call, controller: Controller, caller: Output) -> int:
     if not all(part.operands for part in parts):
         raise OptionError(f"{NAME}: fatal: No command given to execute.", code=1)
     ignored = OF_STEPS if job_id is None else OF_ALLOCATIONS
+    if job_id is not None:
+        check_exclusive_variable(call.environment)
     environment = of_job(_of_component(call.environment, controller, job_id))
     told = read_layers(NAME, environment, given, controller.now(), ignored_variables=ignored)
     options = told[0]
@@ -117,6 +119,13 @@ async def _run(call: Call, controller: Controller, caller: Output) -> int:
     if job_id is not None:
         return _step_in_job(call, controller, output, options, operands, multi_prog, job_id)
     return await _alone(call, controller, caller, options, operands, multi_prog)
+
+
+def check_exclusive_variable(environment: Mapping[str, str]) -> None:
+    """In a job it does nothing, but has to be one of the words. Raises OptionError."""
+    word = environment.get("SLURM_EXCLUSIVE", "")
+    if word and word.lower() not in EXCLUSIVE_WORDS:
+        raise OptionError(f"{NAME}: error: Invalid --exclusive specification")
 
 
 def _bound_severity(call: Call, controller: Controller, options: Options, output: Output) -> None:

@@ -9,6 +9,7 @@ import pytest
 from command_fakes import ALICE, FakeController, run_command
 
 from grammar.options import OptionError
+from slurmk.commands.srun import check_exclusive_variable
 from slurmk.commands.step_environment import step_environment
 from slurmk.commands.step_sizes import ignored_in_job, is_exact, of_job, sizes_of
 from slurmk.commands.submission import Options, check_display, parse_components, read_layers
@@ -95,3 +96,14 @@ def test_how_much_nodes_tell_is_for_root_and_slurm_user() -> None:
     said = run_command(FakeController(), "srun", "--slurmd-debug=info", "true", caller=ALICE)
     refused = "srun: error: Use of --slurmd-debug is allowed only for root and SlurmUser(root)\n"
     assert (said.out, said.err, said.code) == ("", refused, 255)
+
+
+@pytest.mark.parametrize("word", ["", "user", "TOPO", "exclusive"])
+def test_a_jobs_variable_of_exclusive_may_be_a_word_of_it(word: str) -> None:
+    check_exclusive_variable({"SLURM_EXCLUSIVE": word})
+
+
+@pytest.mark.parametrize("word", ["1", "yes"])
+def test_a_jobs_variable_of_exclusive_may_be_nothing_else(word: str) -> None:
+    with pytest.raises(OptionError, match="^srun: error: Invalid --exclusive specification$"):
+        check_exclusive_variable({"SLURM_EXCLUSIVE": word})
