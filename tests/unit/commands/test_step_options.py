@@ -105,5 +105,5 @@ def test_a_jobs_variable_of_exclusive_may_be_a_word_of_it(word: str) -> None:
 
 @pytest.mark.parametrize("word", ["1", "yes"])
 def test_a_jobs_variable_of_exclusive_may_be_nothing_else(word: str) -> None:
-    with pytest.raises(OptionError, match="^srun: error: Invalid --exclusive specification$"):
+    with pytest.raises(OptionError, match=r"^srun: error: Invalid --exclusive specification$"):
         check_exclusive_variable({"SLURM_EXCLUSIVE": word})
