@@ -66,11 +66,11 @@ def kubectl(*arguments: str) -> str:
     return done.stdout
 
 
-def options_for(root: Path, more: str = "", level: str = "privileged") -> tuple[str, ...]:
+def options_for(root: Path, more: str = "", level: str = "privileged", slurm: str = "") -> tuple[str, ...]:
     """Write the configuration of a cluster below ``root`` and prepare Kubernetes for it; what ``slurmk up`` is then given.
 
-    ``more`` goes to the end of slurmk.yaml. ``level`` is the Pod Security level of the jobs' namespace: only at
-    ``privileged`` can they have the tests' directories."""
+    ``more`` goes to the end of slurmk.yaml, ``slurm`` to that of slurm.conf, with ROOT for ``root``. ``level`` is the Pod
+    Security level of the jobs' namespace: only at ``privileged`` can they have the tests' directories."""
     if os.environ.get("SLURMK_LAB") != "1" or not os.environ.get("KUBECONFIG") or shutil.which("kubectl") is None:
         pytest.skip("needs a Kubernetes to use: KUBECONFIG, SLURMK_LAB=1 and kubectl")
     real = sorted(kubectl("get", "nodes", "-l", "lab/kind=real", "-o", "name").replace("node/", "").split())
@@ -84,7 +84,7 @@ def options_for(root: Path, more: str = "", level: str = "privileged") -> tuple[
     kubectl("label", "namespace", f"slurmk-{name}", f"pod-security.kubernetes.io/enforce={level}")
     configuration = root / "conf"
     shutil.copytree(SITE, configuration)
-    text = (configuration / "slurm.conf").read_text()
+    text = (configuration / "slurm.conf").read_text() + slurm.replace("ROOT", str(root))
     (configuration / "slurm.conf").write_text(spread(text, real).replace("ClusterName=e2e", f"ClusterName={name}"))
     settings = SETTINGS.format(
         namespace=f"slurmk-{name}",
