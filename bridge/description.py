@@ -93,6 +93,8 @@ def describe(job: Job, files: JobFiles, site: Site, extra: Mapping[str, Any]) ->
         "parameters": {name: site.parameters[name] for name in PARAMETERS if site.parameters.get(name)},
         "request": _requested(job, site),
         "components": [_component(each, site) for each in files.components],
+        "oversubscribe": files.sharing[0],
+        "exclusive": files.sharing[1],
         **extra,
     }
 

@@ -276,7 +276,7 @@ def _one_of(**words: object) -> Value:
     return read
 
 
-EXCLUSIVE_WORDS = {"user": "user", "mcs": "mcs", "topo": "topo", "exclusive": "none"}
+EXCLUSIVE_WORDS = {"user": "user", "mcs": "mcs", "topo": "topo", "exclusive": "none", "oversubscribe": "oversubscribe"}
 _LEVELS = frozenset(("*", "block", "cyclic", "fcyclic", ""))
 _PACKING = frozenset(("pack", "nopack"))
 

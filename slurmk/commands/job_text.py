@@ -22,6 +22,7 @@ from grammar.times import format_duration_minutes, format_elapsed, format_time
 from grammar.tres import format_tres
 from slurmk.model.job import BATCH_STEP, EXTERN_STEP, INTERACTIVE_STEP, Job, Step
 from slurmk.model.requested import MemoryDemand, Requests, cpu_count, cpus_per_node, cpus_per_task, node_count, task_count
+from slurmk.model.sharing import sharing
 from slurmk.model.states import FLAG_CODES, INFINITE, NO_VALUE, STATE_CODES, JobFlag, JobState, Reason
 
 if TYPE_CHECKING:
@@ -39,9 +40,6 @@ _WAITED = frozenset((JobState.PENDING, JobState.TIMEOUT, JobState.OUT_OF_MEMORY,
 _YEAR = 365 * 86400
 _SWITCH_WAIT = 300
 """Seconds that a job may wait for fewer switches where max_switch_wait is not set."""
-
-EXCLUSIVE: dict[str, str] = {"none": "NODE", "user": "USER", "mcs": "MCS", "topo": "TOPO"}
-"""What squeue and scontrol call the kinds of ``--exclusive``, by the request's word."""
 
 
 @lru_cache(maxsize=1024)
@@ -416,19 +414,13 @@ class JobText:
 
     def oversubscribe(self, job: Job) -> str:
         """``YES`` when it asked to share, ``OK`` when its partition lets it, else ``NO``."""
-        if job.request.shared == "oversubscribe":
-            return "YES"
-        partition = self.machine.partitions.get(job.partition)
-        shares = partition is not None and partition.oversubscribe.partition(":")[0] in ("YES", "FORCE")
-        return "OK" if shares and job.request.shared in (None, "user", "mcs", "topo") else "NO"
+        return self._sharing(job)[0]
 
     def exclusive(self, job: Job) -> str:
-        partition = self.machine.partitions.get(job.partition)
-        if partition is not None and partition.oversubscribe == "EXCLUSIVE":
-            return "NODE"
-        if partition is not None and partition.exclusive_user:
-            return "USER"
-        return EXCLUSIVE.get(job.request.shared or "", "NO")
+        return self._sharing(job)[1]
+
+    def _sharing(self, job: Job) -> tuple[str, str]:
+        return sharing(job.request.shared, self.machine.partitions.get(job.partition))
 
     def dependency(self, job: Job) -> str | None:
         """What it still waits for, or waited for when it was ended, each with how it stands."""

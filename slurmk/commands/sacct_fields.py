@@ -18,9 +18,10 @@ from grammar.patterns import PatternValues, expand_pattern
 from grammar.sizes import format_memory, format_size
 from grammar.sluid import parse_sluid
 from grammar.times import format_elapsed, format_time
-from slurmk.commands.job_text import EXCLUSIVE, STEP_NAMES, exit_code_text
+from slurmk.commands.job_text import STEP_NAMES, exit_code_text
 from slurmk.core.prologs import FAILED_ON_NODE
 from slurmk.model.job import BATCH_STEP, Spread, Usage
+from slurmk.model.sharing import EXCLUSIVE
 from slurmk.model.site import Site
 from slurmk.model.states import INFINITE, NO_VALUE, JobFlag, JobState
 

@@ -67,6 +67,7 @@ from slurmk.daemon.triggers import TriggerKeeper
 from slurmk.model.job import Job
 from slurmk.model.node import Node
 from slurmk.model.quotas import Quota
+from slurmk.model.sharing import sharing
 from slurmk.model.site import Site
 from slurmk.model.states import JobFlag
 from slurmk.planner.plan import will_run
@@ -553,6 +554,8 @@ class Daemon:
         files = self.engine.recent_files.get(key)
         if files is None:
             files = await asyncio.to_thread(self._store.files, key)
+        partition = self.machine.partitions.get(job.allocation.partition if job.allocation else job.partition)
+        files = replace(files, sharing=sharing(job.request.shared, partition))
         if job.het_components:
             jobs = self.machine.jobs
             files = replace(files, components=tuple(jobs[member] for member in job.het_components if member in jobs))

@@ -382,3 +382,4 @@ class JobFiles:
     environment: Mapping[bytes, bytes]
     secret: bytes
     components: tuple[Job, ...] = ()  # of the het job that the job is the first of, as they start
+    sharing: tuple[str, str] = ("NO", "NO")  # how the job shares its nodes: OverSubscribe and Exclusive

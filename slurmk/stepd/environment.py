@@ -69,9 +69,6 @@ GPU_REQUESTED: Sequence[Tuple[str, str]] = (
 )
 """Variables that have what stands behind ``gres/gpu:`` (or ``gres:gpu:``) in a field of the request."""
 
-EXCLUSIVE = {"none": "NODE", "user": "USER", "mcs": "MCS", "topo": "TOPO"}
-"""The request's ``shared`` word to SLURM_JOB_EXCLUSIVE."""
-
 
 def job_variables(job: Description) -> Variables:
     """What every process of the job has, whatever node and step it is of."""
@@ -250,8 +247,8 @@ def batch_environment(job: Description) -> Variables:
             "ENVIRONMENT": "BATCH",
             "HOSTNAME": job["nodes"][0]["node"],
             "SLURM_GTIDS": "0",
-            "SLURM_JOB_EXCLUSIVE": EXCLUSIVE.get(request.get("shared", ""), "NO"),
-            "SLURM_JOB_OVERSUBSCRIBE": "YES" if request.get("shared") == "oversubscribe" else "NO",
+            "SLURM_JOB_EXCLUSIVE": job.get("exclusive", "NO"),
+            "SLURM_JOB_OVERSUBSCRIBE": job.get("oversubscribe", "NO"),
             "SLURM_LOCALID": "0",
             "SLURM_NNODES": str(len(job["nodes"])),
             "SLURM_NODEID": "0",
