@@ -130,10 +130,17 @@ def _settle(turn: Turn, job: Job, wanted: Dependencies) -> Job:
     return turn.save(job if job.priority == 0 else replace(job, reason=reason))
 
 
+def look_at_deadline(turn: Turn, job: Job) -> None:
+    """Nothing but room keeps the job any more, so that it may be too late for it."""
+    if job.request.deadline is not None:
+        turn.wake_at(turn.now, job.job_id)
+
+
 def _satisfied(turn: Turn, job: Job) -> Job:
     watch(turn.state, job, None)
     waited = job.reason in (Reason.DEPENDENCY, Reason.DEPENDENCY_NEVER_SATISFIED)
     eligible = max(turn.now, job.request.begin_time or 0)
+    look_at_deadline(turn, job)
     turn.wake_planner()
     return turn.save(
         replace(

@@ -79,7 +79,7 @@ from slurmk.core.kills import kill, may_change
 from slurmk.core.nodes import restore as restore_nodes
 from slurmk.core.priority import MULTIFACTOR, Directory, Factors
 from slurmk.core.state import NodeUsage, Phase, State, Turn, lateness, limit_end, phase_of
-from slurmk.core.submission import submit, trial
+from slurmk.core.submission import misses_deadline, submit, trial
 from slurmk.core.suspension import stand_still
 from slurmk.model.job import Job
 from slurmk.model.node import Node, Partition
@@ -394,8 +394,8 @@ def _alarm(turn: Turn, job: Job) -> None:
 
 
 def _alarm_pending(turn: Turn, job: Job) -> None:
-    if job.request.deadline is not None and job.request.deadline <= turn.now:
-        finish_pending(turn, job, JobState.DEADLINE, Reason.DEADLINE)
+    if misses_deadline(job, turn.now):
+        finish_pending(turn, replace(job, exit_code=1), JobState.DEADLINE, Reason.DEADLINE)
         return
     job = dependencies.test(turn, job)
     if job.pending and job.priority and not job.accrue_time and 0 < job.eligible_time <= turn.now:

@@ -258,17 +258,25 @@ def set_alarms(turn: Turn, job: Job) -> None:
     for time in (job.request.begin_time, patience):
         if time is not None and time > turn.now:
             turn.wake_at(time, job.job_id)
-    too_late = deadline_missed_at(job)
-    if too_late is not None:
-        turn.wake_at(max(too_late, turn.now), job.job_id)
+    if job.request.deadline is not None:
+        turn.wake_at(max(_last_start(job) + 1, turn.now), job.job_id)
 
 
-def deadline_missed_at(job: Job) -> int | None:
-    """When it is too late to start the job: it could no longer be over by its deadline, however little time it would take."""
-    if job.request.deadline is None:
-        return None
+def misses_deadline(job: Job, now: int) -> bool:
+    """Whether it is too late for a waiting job that nothing but room keeps. One that is held or waits for another job or for
+    its time is left alone, as in Slurm."""
+    request = job.request
+    if request.deadline is None:
+        return False
+    ready = job.priority != 0 and request.dependency is None and (request.begin_time or 0) <= now
+    return ready and now > _last_start(job)
+
+
+def _last_start(job: Job) -> int:
+    """When the job would have to start to be over by its deadline, however little time it may be given."""
+    assert job.request.deadline is not None
     least = job.time_limit if job.request.time_minimum is None else job.request.time_minimum
-    return job.request.deadline if least >= NO_VALUE else job.request.deadline - least * 60 + 1
+    return job.request.deadline - (0 if least >= NO_VALUE else least * 60)
 
 
 def _room(state: State, drafts: Iterable[_Draft]) -> None:

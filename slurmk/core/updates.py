@@ -99,6 +99,7 @@ def release(turn: Turn, job: Job) -> None:
     )
     job = turn.save(replace(job, priority=priority_of(turn, job)))
     dependencies.test(turn, job)
+    dependencies.look_at_deadline(turn, job)
     turn.wake_planner()
 
 

@@ -24,7 +24,7 @@ from slurmk.core.events import (
     Suspend,
 )
 from slurmk.model.job import Allocation, Step
-from slurmk.model.states import JobFlag, JobState, Reason
+from slurmk.model.states import INFINITE, JobFlag, JobState, Reason
 from slurmk.planner.plan import plan
 
 
@@ -380,6 +380,57 @@ def test_begin_times_and_deadlines(cluster: Cluster) -> None:
     assert cluster.launched() == [1]
     late = cluster.submit(minimum_nodes=8, maximum_nodes=8, cpus_per_task=8, deadline=2200, time_limit=10)
     cluster.tick(701)
+    assert cluster.job(late).state is JobState.DEADLINE
+
+
+@pytest.mark.parametrize(
+    ("asked", "last"),
+    [
+        ({"time_limit": 10}, 1900),
+        ({"time_limit": 10, "time_minimum": 5}, 2200),
+        ({"time_limit": INFINITE, "time_minimum": 2}, 2380),
+        ({}, 1900),
+    ],
+)
+def test_a_job_is_over_once_it_cannot_keep_its_deadline(cluster: Cluster, asked: dict[str, int], last: int) -> None:
+    """Ten minutes is the partition's time; ``last`` is the last second at which it could start."""
+    for _ in range(8):
+        cluster.submit(shared="none", time_limit=50)
+    cluster.plan()
+    late = cluster.submit(shared="none", deadline=2500, **asked)
+    cluster.tick(last - cluster.now)
+    assert cluster.job(late).state is JobState.PENDING
+    cluster.tick(1)
+    job = cluster.job(late)
+    assert (job.state, job.reason, job.end_time, job.exit_code) == (JobState.DEADLINE, Reason.DEADLINE, last + 1, 1)
+
+
+def test_only_a_job_that_could_start_is_too_late(cluster: Cluster) -> None:
+    first = cluster.submit(time_limit=50)
+    held = cluster.submit(hold=True, deadline=2500, time_limit=10)
+    waits = cluster.submit(dependency=f"afterok:{first}", deadline=2500, time_limit=10)
+    later = cluster.submit(begin_time=1900, deadline=2500, time_limit=10)
+    cluster.update(str(later), time_minimum=8)
+    cluster.plan()
+    cluster.tick(901)
+    assert {cluster.job(each).state for each in (held, waits, later)} == {JobState.PENDING}
+    cluster.release_hold(str(held))
+    cluster.run_to_end(first)
+    cluster.update(str(later), time_minimum=10)
+    cluster.tick(0)
+    assert [cluster.job(each).state for each in (held, waits, later)] == [JobState.DEADLINE] * 3
+
+
+def test_a_later_deadline_gives_a_job_more_time(cluster: Cluster) -> None:
+    for _ in range(8):
+        cluster.submit(shared="none", time_limit=50)
+    cluster.plan()
+    late = cluster.submit(shared="none", deadline=2500, time_limit=10)
+    cluster.update(str(late), deadline=3500)
+    cluster.tick(1400)
+    assert cluster.job(late).state is JobState.PENDING
+    cluster.update(str(late), time_limit=20)
+    cluster.tick(0)
     assert cluster.job(late).state is JobState.DEADLINE
 
 
