@@ -39,9 +39,9 @@ def rules(state: State, directory: Directory) -> Preemption | None:
     spared = _spared_priority(state.site)
     for job_id in state.holding:
         job = state.jobs[job_id]
-        if not _may_give_way(job) or job.het_job_id or job.allocation is None:
-            continue
         mode = mode_of(state, directory, job)
+        if not _may_give_way(job) or job.allocation is None or (job.het_job_id and mode == "SUSPEND"):
+            continue
         partition = state.partitions.get(job.allocation.partition)
         leaves = _leaves(state, job)
         only_leaves = mode == "OFF" or (spared is not None and job.priority >= spared)
@@ -148,6 +148,8 @@ def carry_out(turn: Turn, preempt: Preempt) -> None:
     state = turn.state
     preemptor = state.jobs.get(preempt.job_id)
     victims = [state.jobs[job_id] for job_id in preempt.victims if job_id in state.jobs]
+    members = {member for job in victims if job.het_job_id for member in state.by_het.get(job.het_job_id, ())}
+    victims += [state.jobs[member] for member in sorted(members.difference(preempt.victims)) if member in state.holding]
     if preemptor is None or phase_of(preemptor) is not Phase.PENDING or not preemptor.priority:
         return
     if len(victims) < len(preempt.victims) or not all(map(_may_give_way, victims)):

@@ -9,7 +9,7 @@ import pytest
 from core_story import ALICE, BOB, ROOT, Cluster, small_site
 
 from slurmk.core.effects import Signal, Terminate, UpdateLimit, WakePlanner
-from slurmk.core.events import KillFlag
+from slurmk.core.events import KillFlag, Submit
 from slurmk.core.priority import Directory, QosPreemption
 from slurmk.model.site import Site
 from slurmk.model.states import JobFlag, JobState, Reason
@@ -82,6 +82,14 @@ def test_two_give_way_when_one_is_not_enough() -> None:
         cluster.released(job_id)
     cluster.plan()
     assert cluster.launched() == [urgent]
+
+
+def het_job(cluster: Cluster) -> int:
+    """A het job of the lower tier whose second component has all of n6."""
+    parts = ({"tasks": 1, "required_nodes": "n5"}, {"tasks": 16, "required_nodes": "n6"})
+    submissions = tuple(cluster.submission(BOB, partition="low", **part) for part in parts)
+    cluster.tell(Submit(cluster.now, BOB, submissions))
+    return min(cluster.machine.jobs)
 
 
 def test_nobody_gives_way_to_equals_or_in_vain() -> None:
@@ -277,6 +285,30 @@ def test_within_a_qos_the_higher_priority_preempts() -> None:
         cluster.kill(*map(str, (*held, lower, higher)), caller=ROOT)
         for job_id in held:
             cluster.released(job_id)
+
+
+@pytest.mark.parametrize(("mode", "state"), [("CANCEL", JobState.PREEMPTED), ("REQUEUE", JobState.PENDING)])
+def test_all_components_of_a_het_job_give_way(mode: str, state: JobState) -> None:
+    cluster = Cluster(tiers(mode))
+    first = het_job(cluster)
+    cluster.plan()
+    assert sorted(cluster.launched()) == [first, first + 1]
+    cluster.submit(ALICE, tasks=16, partition="high", required_nodes="n6")
+    cluster.plan()
+    assert sorted(cluster.terminated()) == [first, first + 1]
+    for member in (first, first + 1):
+        cluster.released(member)
+        assert cluster.job(member).state is state
+
+
+def test_a_het_job_is_not_suspended_for_others() -> None:
+    cluster = Cluster(tiers("SUSPEND,GANG"))
+    first = het_job(cluster)
+    cluster.plan()
+    waits = cluster.submit(ALICE, tasks=16, partition="high", required_nodes="n6")
+    cluster.plan()
+    assert cluster.job(first + 1).state is JobState.RUNNING
+    assert cluster.job(waits).pending
 
 
 def test_an_exemption_of_seconds_ends_by_itself() -> None:
