@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pwd
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from typing import Any, cast
@@ -33,9 +33,9 @@ from grammar.options import (
     variables_of,
 )
 from grammar.script import ScriptDirectives
-from grammar.signals import NAMES
 from grammar.tres import INVALID_TRES, Gres, gpus_per_task, parse_gres, parse_tres_per_task
 from slurmk.commands.call import Call
+from slurmk.commands.shown_options import SHOWN
 from slurmk.model.job import Credentials, JobRequest
 from slurmk.model.node import SHARED_DEVICES, WHOLE_DEVICE
 from slurmk.model.site import Site
@@ -245,19 +245,10 @@ def verbose_lines(command: str, options: Options) -> list[str]:
     lines = [f"{command}: defined options", rule]
     for name in sorted(options.said):
         text = options.said[name][1]
-        show = _SHOWN.get(name)
-        shown = show(options) if show else "set" if text is None else text
+        show = SHOWN.get(name)
+        shown = show(options.values, text or "") if show else "set" if text is None else text
         lines.append(f"{command}: {name:<20}: {shown}")
     return [*lines, rule, f"{command}: end of defined options"]
-
-
-_SHOWN: Mapping[str, Callable[[Options], str]] = {
-    "verbose": lambda options: str(options.get("verbose", 1)),
-    "bell": lambda options: "bell-always",
-    "no-bell": lambda options: "bell-never",
-    "kill-command": lambda options: NAMES.get(options.get("kill_command") or 15, str(options.get("kill_command"))),
-}
-"""Options whose value ``-v`` does not list as it was typed."""
 
 
 # ------------------------------------------------------------------------------------------------- rules
@@ -349,6 +340,9 @@ def _check_exclusions(command: str, options: Options) -> None:
         raise _fatal(command, "--cpus-per-task, --tres-per-task=cpu:#, and --cpus-per-gpu are mutually exclusive")
     if "gpus-per-socket" in said and "ntasks-per-gpu" in said:
         raise _fatal(command, "--gpus-per-socket is mutually exclusive with --ntasks-per-gpu and SLURM_NTASKS_PER_GPU")
+    if "gpus-per-task" in said and "ntasks-per-gpu" in said:
+        per_task = "SLURM_GPUS_PER_TASK" if said["gpus-per-task"][0] == "environment" else "--gpus-per-task"
+        raise _fatal(command, f"{per_task} is mutually exclusive with --ntasks-per-gpu and SLURM_NTASKS_PER_GPU")
     if "ntasks-per-node" in said and ("ntasks-per-gpu" in said or "ntasks-per-tres" in said):
         per_node = _variable(command, "NTASKS_PER_NODE") if said["ntasks-per-node"][0] == "environment" else "--ntasks-per-node"
         raise _fatal(command, f"{per_node} is mutually exclusive with --ntasks-per-gpu and SLURM_NTASKS_PER_GPU")

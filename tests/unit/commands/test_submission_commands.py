@@ -183,6 +183,60 @@ def test_a_het_job_is_one_submission() -> None:
     assert (first.partitions, second.partitions) == (("gpu",), ("debug",))
 
 
+@pytest.mark.parametrize(
+    ("typed", "name", "shown"),
+    [
+        ("-t3", "time", "00:03:00"),
+        ("-t1-2:03:04", "time", "1-02:04:00"),
+        ("-t0", "time", "UNLIMITED"),
+        ("--time-min=1:30", "time-min", "00:02:00"),
+        ("--mem=1024K", "mem", "1"),
+        ("--mem=2048", "mem", "2G"),
+        ("--mem=1500", "mem", "1500"),
+        ("--mem=0", "mem", "0?"),
+        ("--mem-per-cpu=3G", "mem-per-cpu", "3G"),
+        ("--tmp=1T", "tmp", "1T"),
+        ("-N2-2", "nodes", "2"),
+        ("-N1,3", "nodes", "1-3"),
+        ("-N0-3", "nodes", "0-3"),
+        ("--signal=15", "signal", "TERM"),
+        ("--signal=B:10@60", "signal", "B:USR1"),
+        ("--signal=BR:USR2@100", "signal", "RB:USR2@100"),
+        ("--nice", "nice", "100"),
+        ("--exclusive", "exclusive", "exclusive"),
+        ("--exclusive=user", "exclusive", "user"),
+        ("-s", "oversubscribe", "oversubscribe"),
+        ("--contiguous", "contiguous", "set"),
+        ("--gres=gpu:1,gpu:1", "gres", "gres/gpu:1,gres/gpu:1"),
+        ("--gres=none", "gres", "none"),
+        ("--mail-type=ALL", "mail-type", "INVALID_DEPEND,BEGIN,END,FAIL,REQUEUE,STAGE_OUT"),
+        ("--mail-type=NONE", "mail-type", "NONE"),
+        ("--switches=2", "switches", "2"),
+        ("--switches=1@5:00", "switches", "1@00:05:00"),
+        ("--profile=all", "profile", "Energy,Lustre,Network,Task"),
+        ("--profile=none", "profile", "None"),
+        ("--requeue", "requeue", "requeue"),
+        ("--no-requeue", "no-requeue", "no-requeue"),
+        ("--open-mode=append", "open-mode", "a"),
+        ("--open-mode=truncate", "open-mode", "t"),
+        ("--delay-boot=5", "delay-boot", "00:05:00"),
+        ("--cpu-freq=1000-2000:performance", "cpu-freq", "1000-2000:Performance"),
+        ("--distribution=block:cyclic,NoPack", "distribution", "block:cyclic,nopack"),
+        ("--distribution=*", "distribution", "block"),
+        ("--propagate", "propagate", "ALL"),
+        ("-k", "no-kill", "set"),
+        ("--no-kill=off", "no-kill", "unset"),
+        ("-onone", "output", "/dev/null"),
+        ("--oom-kill-step", "oom-kill-step", "1"),
+        ("--priority=TOP", "priority", "-3"),
+        ("--begin=2030-01-01", "begin", "2030-01-01T00:00:00"),
+    ],
+)
+def test_options_are_listed_by_what_they_came_to(typed: str, name: str, shown: str) -> None:
+    _, _, err, _, _ = call(sbatch, "-v", "-H", typed, "--wrap=true")
+    assert f"sbatch: {name:<20}: {shown}\n" in err
+
+
 @pytest.mark.parametrize(("status", "code"), [(0, 0), (3 << 8, 3), (9, 1)])
 def test_wait_gives_the_jobs_exit_code(status: int, code: int) -> None:
     controller = Controller()
