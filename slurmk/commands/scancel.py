@@ -16,6 +16,7 @@ from grammar.arguments import Argument, Given, Option, Status, parse_arguments
 from grammar.errors import GrammarError
 from grammar.hostlist import expand
 from grammar.signals import parse_signal
+from grammar.sluid import typed_sluid
 from slurmk.commands.call import VERSION_TEXT, Call, Controller, Output, Unreadable
 from slurmk.commands.command_help import help_text
 from slurmk.commands.job_text import raw_array_id
@@ -451,17 +452,19 @@ def _targets(request: Request, active: Iterable[Job]) -> Iterator[Target]:
         if not request.selections:
             yield _record(job)
             continue
-        for selection in request.selections:
+        for word, selection in zip(request.ids, request.selections, strict=True):
             if not _covers(selection, job):
                 continue
+            sluid = typed_sluid(word.partition(".")[0])
             if selection.step_id is not None:
                 if job.state is not JobState.PENDING:
                     step = JobSelection(*_identity(job), step_id=selection.step_id)
-                    yield Target(job, step, f"{raw_array_id(job)}.{selection.step_id}")
+                    yield Target(job, step, f"{sluid or raw_array_id(job)}.{selection.step_id}")
             elif selection.array_tasks and job.array_tasks:
                 yield Target(job, selection, name_of(selection))
             else:
-                yield _record(job)
+                record = _record(job)
+                yield replace(record, name=sluid) if sluid else record
 
 
 def _identity(job: Job) -> tuple[int, tuple[range, ...], int | None]:

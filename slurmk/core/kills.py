@@ -13,6 +13,7 @@ from slurmk.core.endings import end, finish_pending
 from slurmk.core.errors import Errno, SlurmError
 from slurmk.core.events import Caller, JobSelection, Kill, KillFlag
 from slurmk.core.state import Phase, Turn, phase_of
+from slurmk.core.suspension import SIGCONT, SIGSTOP
 from slurmk.model.job import Job
 from slurmk.model.states import JobFlag, JobState, Reason
 
@@ -180,9 +181,17 @@ def _running(turn: Turn, selected: selection.Selected, event: Kill) -> None:
     if not _cancels(event) and job.flags & JobFlag.CONFIGURING:
         raise SlurmError(Errno.TRANSITION_STATE_NO_UPDATE)
     if not _cancels(event):
+        _note_standing(turn, job, event.signal)
         turn.emit(Signal(job.job_id, job.restarts, event.signal or SIGKILL, None, event.flags & ~KillFlag.CRON))
         return
     end(turn, job, JobState.CANCELLED, Reason.NONE, user_id=event.caller.user_id)
+
+
+def _note_standing(turn: Turn, job: Job, signal: int | None) -> None:
+    """A job that was sent SIGSTOP stands still with all that it holds until SIGCONT; a suspended one does anyhow."""
+    flags = {SIGSTOP: job.flags | JobFlag.STOPPED, SIGCONT: job.flags & ~JobFlag.STOPPED}.get(signal or 0, job.flags)
+    if flags != job.flags and job.state is JobState.RUNNING:
+        turn.save(replace(job, flags=flags))
 
 
 def _completing(turn: Turn, selected: selection.Selected, event: Kill) -> None:

@@ -13,7 +13,7 @@ from slurmk.core.effects import Signal, UpdateLimit
 from slurmk.core.events import KillFlag
 from slurmk.core.state import State, Turn, limit_end, watch_limit
 from slurmk.model.job import Job
-from slurmk.model.states import JobState
+from slurmk.model.states import JobFlag, JobState
 
 SIGTSTP, SIGSTOP, SIGCONT = 20, 19, 18
 
@@ -23,7 +23,8 @@ GRACE = 2
 
 def stop(turn: Turn, job: Job, *, preempted_by: int = 0, waits_for_turn: bool = False) -> Job:
     """Let a running job stand still."""
-    job = replace(job, state=JobState.SUSPENDED, suspend_time=turn.now, end_time=0)
+    flags = job.flags & ~JobFlag.STOPPED
+    job = replace(job, state=JobState.SUSPENDED, flags=flags, suspend_time=turn.now, end_time=0)
     job = turn.save(replace(job, preempted_by=preempted_by, waits_for_turn=waits_for_turn))
     grace = _grace(turn.state)
     turn.emit(Signal(job.job_id, job.restarts, SIGTSTP if grace else SIGSTOP, None, KillFlag.FULL))

@@ -51,6 +51,19 @@ def test_what_changes_jobs(controller: FakeController) -> None:
     assert not jobs[1].state.finished
 
 
+def test_scancel_names_jobs_and_steps_as_they_were_named() -> None:
+    controller = FakeController()
+    for _ in range(2):
+        controller.submit()
+    controller.start_all()
+    controller.add_step(1)
+    name = sluid(controller, 1)
+    said = run_command(controller, "scancel", "-v", "-s", "USR1", name, "2")
+    assert said.err == f"scancel: Signal 10 to job {name}\nscancel: Signal 10 to job 2\n"
+    assert run_command(controller, "scancel", "-v", "-s", "USR1", f"{name}.0").err == f"scancel: Signal 10 to step {name}.0\n"
+    assert run_command(controller, "scancel", "-v", f"{name.lower()}.0").err == f"scancel: Terminating step {name}.0\n"
+
+
 @pytest.mark.parametrize(
     ("words", "error"),
     [

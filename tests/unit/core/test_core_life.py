@@ -305,6 +305,27 @@ def test_the_cpus_of_a_suspended_job_are_for_others_until_it_goes_on(cluster: Cl
     ]
 
 
+def test_a_job_that_was_sent_a_stop_is_stopped_until_it_continues(cluster: Cluster) -> None:
+    job_id = cluster.submit()
+    cluster.plan()
+    cluster.started(job_id)
+    cluster.kill("1", signal=20)
+    assert cluster.job(job_id).flags == JobFlag.NONE
+    for flags in (KillFlag.NONE, KillFlag.BATCH, KillFlag.FULL):
+        cluster.kill("1", signal=19, flags=flags)
+        assert (cluster.job(job_id).state, cluster.job(job_id).flags) == (JobState.RUNNING, JobFlag.STOPPED)
+        assert Signal(job_id, 0, 19, None, flags) in cluster.effects
+        cluster.kill("1", signal=18, flags=flags)
+        assert cluster.job(job_id).flags == JobFlag.NONE
+    cluster.kill("1", signal=19)
+    cluster.tell(Suspend(cluster.now, ALICE, (JobSelection(job_id),)))
+    cluster.tell(Suspend(cluster.now, ALICE, (JobSelection(job_id),), resume=True))
+    assert (cluster.job(job_id).state, cluster.job(job_id).flags) == (JobState.RUNNING, JobFlag.NONE)
+    cluster.kill("1", signal=19)
+    cluster.kill("1")
+    assert cluster.job(job_id).flags == JobFlag.COMPLETING
+
+
 def test_suspended_time_does_not_count(cluster: Cluster) -> None:
     job_id = cluster.submit(time_limit=10)
     cluster.plan()
