@@ -559,10 +559,6 @@ def _memory_update(text: str, reading: Reading) -> tuple[int, int]:
     return numbers[0] or 0, numbers[1] or 0
 
 
-def _never(_: str, reading: Reading) -> object:
-    raise reading.error(f"Invalid --{reading.option} specification", 1)
-
-
 def _refusal(reason: str) -> Value:
     def read(_: str, reading: Reading) -> object:
         raise reading.error(f"--{reading.option}: {reason}", 1)
@@ -862,7 +858,7 @@ SUBMISSION: tuple[SubmissionOption, ...] = (
         variables="SLURM_BURST_BUFFER SALLOC_BURST_BUFFER",
         accepted="there are no burst buffers; shown as asked",
     ),
-    _row("bbf", _REQUIRED, "burst_buffer_file", _never, note="there are no burst buffers", status=_REFUSED),
+    _row("bbf", _REQUIRED, "burst_buffer_file", _text, note="put into the script; there are no burst buffers"),
     _row("chdir -D", _REQUIRED, "current_working_directory", _text, variables="SLURM_REMOTE_CWD SLURM_WORKING_DIR"),
     _row(
         "container",

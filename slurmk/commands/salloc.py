@@ -20,6 +20,7 @@ from grammar.hostlist import compress
 from grammar.options import OptionError
 from slurmk.commands.allocation_environment import allocation_environment
 from slurmk.commands.awaited import AT_ONCE, Unsaid, give_up, not_at_once, pending_notices, take_up, waits_for_others
+from slurmk.commands.burst_buffer_files import show_burst_buffer_file
 from slurmk.commands.call import VERSION_TEXT, Call, Controller, Output, Unreadable
 from slurmk.commands.node_files import read_node_files
 from slurmk.commands.option_help import completions, help_text, usage_text
@@ -185,6 +186,7 @@ async def _components(call: Call, output: Output, told: Sequence[Options]) -> li
     components = []
     for options in told:
         await read_node_files(NAME, options, call.environment, output)
+        await show_burst_buffer_file(NAME, options, output)
         name = JOB_NAME_WITHOUT_COMMAND if options.get("no_shell") else JOB_NAME
         options.values.setdefault("name", name)
         checked = request_of(NAME, options, call)

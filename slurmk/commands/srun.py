@@ -23,6 +23,7 @@ from grammar.options import EXCLUSIVE_WORDS, SEVERITIES, OptionError
 from slurmk.commands.allocation_environment import allocation_environment
 from slurmk.commands.awaited import AT_ONCE, Unsaid, give_up, not_at_once, pending_notices, take_up, waits_for_others
 from slurmk.commands.broadcast import of_program
+from slurmk.commands.burst_buffer_files import show_burst_buffer_file
 from slurmk.commands.call import VERSION_TEXT, Call, Controller, Output, Unreadable
 from slurmk.commands.node_files import read_node_files
 from slurmk.commands.option_help import completions, help_text, usage_text
@@ -111,6 +112,7 @@ async def _run(call: Call, controller: Controller, caller: Output) -> int:
     _check_exclusive(options)
     for each in told:
         await read_node_files(NAME, each, environment, output)
+        await show_burst_buffer_file(NAME, each, output)
     if job_id is None and len(parts) > 1:
         return await _alone_together(call, controller, caller, told, parts)
     if job_id is not None and (len(parts) > 1 or options.get("het_group") is not None):

@@ -164,6 +164,43 @@ def test_what_is_not_submitted(words: tuple[str, ...], error: str) -> None:
     assert not controller.machine.jobs
 
 
+@pytest.mark.parametrize(
+    ("directives", "script", "submitted"),
+    [
+        (b"#BB one\n#DW two", SCRIPT, b"#!/bin/sh\n#BB one\n#DW two\n#SBATCH -n 2\ntrue\n"),
+        (b"exit 3\n", b"#!/bin/sh", b"#!/bin/sh\nexit 3\n"),
+        (b"#SBATCH -n 3\n", SCRIPT, b"#!/bin/sh\n#SBATCH -n 3\n#SBATCH -n 2\ntrue\n"),
+    ],
+)
+def test_the_file_of_bbf_becomes_part_of_the_script(directives: bytes, script: bytes, submitted: bytes) -> None:
+    code, _, err, controller, _ = call(sbatch, "--bbf=bb", "s", output=Files(s=script, bb=directives))
+    assert (code, err) == (0, "")
+    assert controller.files[0].script == submitted
+    assert controller.machine.jobs[1000].request.tasks == (2 if b"-n 2" in script else None)
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (("--bbf=nope",), "Invalid --bbf specification"),
+        (("--bbf=empty",), "Invalid --bbf specification"),
+        (("--bbf=",), "Invalid --bbf specification"),
+        (("--bb=x", "--bbf=bb"), "Cannot specify both --burst-buffer and --bbf"),
+    ],
+)
+def test_files_of_bbf_that_mean_nothing(words: tuple[str, ...], error: str) -> None:
+    for command, operand in ((sbatch, "s"), (srun, "true")):
+        name = command.NAME
+        code, out, err, controller, _ = call(command, *words, operand, output=Files(s=SCRIPT, bb=b"#BB\n", empty=b""))
+        assert (code, out, err) == (1, "", f"{name}: error: {error}\n")
+        assert not controller.machine.jobs
+
+
+def test_the_file_of_bbf_is_shown_of_an_allocation() -> None:
+    _, _, _, controller, _ = call(srun, "--bbf=bb", "true", output=Files(bb=b"#BB one\n"))
+    assert controller.machine.jobs[1000].request.burst_buffer == "#BB one\n"
+
+
 def test_only_root_submits_for_others() -> None:
     code, _, err, _, _ = call(sbatch, "--uid=root", "--wrap=true", caller=ALICE)
     assert (code, err) == (255, "sbatch: error: --uid only permitted by root user\n")
