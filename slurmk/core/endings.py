@@ -10,6 +10,7 @@ from grammar.crontab import parse_spec
 from slurmk.core import mail
 from slurmk.core.effects import ForgetJob, RunEpilog, SaveStep, Terminate
 from slurmk.core.events import EpilogEnded
+from slurmk.core.licenses import are_licenses, no_longer_valid
 from slurmk.core.priority import priority_of
 from slurmk.core.state import Phase, Turn, phase_of
 from slurmk.model.job import Job
@@ -252,7 +253,9 @@ def again(
     kept: JobFlag = JobFlag.NONE,
 ) -> Job:
     """A job that ran (or failed to) waits once more, as its next attempt, and not at once unless ``delay`` is 0; held if there
-    is a reason to. It keeps its exit code until it starts."""
+    is a reason to, or its licences are no longer there. It keeps its exit code until it starts."""
+    if held is None and not are_licenses(turn.state.site, job.request.licenses):
+        held, description = Reason.JOB_HELD_ADMIN, no_longer_valid(job.request.licenses)
     begin = turn.now + (requeue_delay(turn.state.site) if delay is None else delay)
     flags = job.flags & (kept | (JobFlag.SPECIAL_EXIT if held else JobFlag.NONE))
     request = replace(job.request, begin_time=begin)

@@ -21,6 +21,7 @@ from slurmk.core.effects import Accepted, Refused, SaveCounter
 from slurmk.core.errors import Errno, SlurmError
 from slurmk.core.events import Caller, Submission, Submit
 from slurmk.core.feasibility import unknown_features, verdict
+from slurmk.core.licenses import are_licenses
 from slurmk.core.mail import default_address
 from slurmk.core.priority import HIGHEST, Directory, expected_priority, initial_priority
 from slurmk.core.state import State, Turn
@@ -411,13 +412,8 @@ def _names(state: State, text: str | None) -> set[str]:
 
 def check_licenses(state: State, text: str | None) -> None:
     """The site has as many of each licence. Raises Refusal."""
-    for item in filter(None, re.split("[,;|]", text or "")):
-        name, _, count = item.strip().replace("=", ":").partition(":")
-        count = count.strip()
-        if (count and not (count.isascii() and count.isdigit())) or name not in state.site.licenses:
-            raise Refusal(Errno.INVALID_LICENSES)
-        if int(count or 1) > state.site.licenses[name] and "allow_zero_lic" not in state.site.scheduler_parameters:
-            raise Refusal(Errno.INVALID_LICENSES)
+    if not are_licenses(state.site, text):
+        raise Refusal(Errno.INVALID_LICENSES)
 
 
 def check_licenses_per_task(state: State, text: str | None) -> None:
