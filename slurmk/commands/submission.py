@@ -343,6 +343,9 @@ def _check_exclusions(command: str, options: Options) -> None:
     if "gpus-per-task" in said and "ntasks-per-gpu" in said:
         per_task = "SLURM_GPUS_PER_TASK" if said["gpus-per-task"][0] == "environment" else "--gpus-per-task"
         raise _fatal(command, f"{per_task} is mutually exclusive with --ntasks-per-gpu and SLURM_NTASKS_PER_GPU")
+    if "gpus-per-task" in said and "ntasks-per-gpu" in said:
+        per_task = "SLURM_GPUS_PER_TASK" if said["gpus-per-task"][0] == "environment" else "--gpus-per-task"
+        raise _fatal(command, f"{per_task} is mutually exclusive with --ntasks-per-gpu and SLURM_NTASKS_PER_GPU")
     if "ntasks-per-node" in said and ("ntasks-per-gpu" in said or "ntasks-per-tres" in said):
         per_node = _variable(command, "NTASKS_PER_NODE") if said["ntasks-per-node"][0] == "environment" else "--ntasks-per-node"
         raise _fatal(command, f"{per_node} is mutually exclusive with --ntasks-per-gpu and SLURM_NTASKS_PER_GPU")
@@ -520,7 +523,7 @@ def _tasks_from_gpus(command: str, values: dict[str, Any], per_task: int) -> Non
     total = _gpu_count(values.get("tres_per_job"))
     if total and per_task:
         values["tasks"] = max(1, total // per_task)
-    elif not values.get("tasks_per_node"):
+    elif not values.get("tasks_per_node") or (command != "srun" and (not nodes or nodes != values.get("maximum_nodes"))):
         options = "--gpus-per-task or --tres-per-task used without either --gpus or -n/--ntasks"
         line = f"Failed to validate job spec. {options} is not allowed."
         raise _error(command, line, "Invalid generic resource (gres) specification")

@@ -312,7 +312,7 @@ class Placer:
         demand = need.demand
         if demand.use_minimum_nodes or need.minimum_nodes == need.maximum_nodes:
             return need.minimum_nodes
-        if need.job_gres or (demand.maximum_nodes >= PLENTY and not demand.spread):
+        if need.job_gres or need.task_gres or (demand.maximum_nodes >= PLENTY and not demand.spread):
             return need.minimum_nodes
         most = min(need.maximum_nodes, usable)
         return max(need.minimum_nodes, most if demand.tasks_per_node_exact else min(most, need.tasks))

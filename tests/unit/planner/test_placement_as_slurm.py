@@ -111,6 +111,7 @@ IDLE: list[tuple[dict[str, Any], dict[str, int]]] = [
     ({"tasks_per_node": 4, "minimum_nodes": 2, "maximum_nodes": 3}, {"n1": 4, "n2": 4, "n3": 4}),
     ({"tres_per_job": "gres/gpu:2", "cpus_per_tres": "gres/gpu:3"}, {"n1": 6}),
     ({"tasks": 4, "tres_per_task": "gres/gpu:1"}, {"n1": 4}),
+    ({"tasks": 4, "minimum_nodes": 1, "maximum_nodes": 3, "nodes": "1-3", "tres_per_task": "gres/gpu:1"}, {"n1": 4}),
     ({"tasks": 5, "minimum_nodes": 2, "tres_per_node": "gres/gpu:1"}, {"n1": 4, "n2": 1}),
 ]
 
