@@ -308,7 +308,7 @@ SORT_KEYS: dict[str, Callable[[JobText, Job], object]] = {
     "f": lambda text, job: 0,
     "g": lambda text, job: job.credentials.group_name,
     "h": lambda text, job: text.oversubscribe(job),
-    "i": lambda text, job: (job.array_job_id or job.job_id, -1 if job.array_task_id is None else job.array_task_id),
+    "i": lambda text, job: (job.array_job_id or job.job_id, NO_VALUE if job.array_task_id is None else job.array_task_id),
     "j": lambda text, job: job.name,
     "l": lambda text, job: job.time_limit,
     "m": lambda text, job: text.memory_demand(job).amount,

@@ -160,10 +160,10 @@ def _maximum_nodes(view: JobView) -> int:
     return 0 if open_ended else 1
 
 
-def _memory(per: str) -> Callable[[JobView], object]:
+def _memory(*kinds: str) -> Callable[[JobView], object]:
     def value(view: JobView) -> object:
         demand = view.text.memory_demand(view.job)
-        return number(demand.amount if demand.per == per else None)
+        return number(demand.amount if demand.per in kinds else None)
 
     return value
 
@@ -456,7 +456,7 @@ JOB: Shape[JobView] = Shape(
     Member("partition", _text(lambda job: job.partition)),
     Member("prefer", lambda view: view.text.prefer(view.job) or ""),
     Member("memory_per_cpu", _memory("CPU")),
-    Member("memory_per_node", _memory("Node")),
+    Member("memory_per_node", _memory("Node", "TRES")),
     Member("minimum_cpus_per_node", lambda view: number(view.text.minimum_cpus(view.job))),
     Member("minimum_tmp_disk_per_node", _number(lambda job: job.request.temporary_disk_per_node or 0)),
     nested("power", constant("flags", []), until=44),

@@ -185,6 +185,14 @@ def test_what_a_document_tells_of_jobs(controller: FakeController) -> None:
     assert jobs["both"]["het_job_id_set"] == f"{jobs['both']['het_job_id']['number']}-{jobs['both']['job_id']}"
 
 
+def test_memory_for_each_gpu_counts_as_that_of_a_node() -> None:
+    controller = FakeController()
+    run_command(controller, "sbatch", "-p", "gpu", "-G", "2", "--mem-per-gpu=100", "--wrap", "true")
+    (job,) = ask(controller, "squeue", "--json")["jobs"]
+    assert job["memory_per_node"] == {"set": True, "infinite": False, "number": 100}
+    assert (job["memory_per_cpu"]["set"], job["memory_per_tres"]) == (False, "gres/gpu:100")
+
+
 def test_a_job_that_waits_in_several_partitions_tells_its_priority_in_each() -> None:
     controller = FakeController()
     run_command(controller, "sbatch", "-p", "debug,cpu", "--begin=now+1hour", "--wrap", "true")

@@ -163,6 +163,14 @@ def test_sorting(controller: FakeController) -> None:
     assert run_command(controller, "squeue", "-h", "-o", "%j", environment={"SQUEUE_SORT": "i"}).out == "b\na\nc\n"
 
 
+def test_what_waits_of_an_array_is_behind_its_elements(controller: FakeController) -> None:
+    controller.submit(array="0-3%2")
+    controller.start_all()
+    controller.submit(hold=True)
+    assert run_command(controller, "squeue", "-h", "-o", "%i", "-S", "i").out == "1_0\n1_1\n1_[2-3%2]\n4\n"
+    assert run_command(controller, "squeue", "-h", "-o", "%i", "-S", "-i").out == "4\n1_[2-3%2]\n1_1\n1_0\n"
+
+
 def test_environment_gives_way_to_options(controller: FakeController) -> None:
     controller.submit(name="x", hold=True)
     environment = {"SQUEUE_FORMAT2": "jobid:4,name:3"}
