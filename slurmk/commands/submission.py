@@ -343,9 +343,6 @@ def _check_exclusions(command: str, options: Options) -> None:
     if "gpus-per-task" in said and "ntasks-per-gpu" in said:
         per_task = "SLURM_GPUS_PER_TASK" if said["gpus-per-task"][0] == "environment" else "--gpus-per-task"
         raise _fatal(command, f"{per_task} is mutually exclusive with --ntasks-per-gpu and SLURM_NTASKS_PER_GPU")
-    if "gpus-per-task" in said and "ntasks-per-gpu" in said:
-        per_task = "SLURM_GPUS_PER_TASK" if said["gpus-per-task"][0] == "environment" else "--gpus-per-task"
-        raise _fatal(command, f"{per_task} is mutually exclusive with --ntasks-per-gpu and SLURM_NTASKS_PER_GPU")
     if "ntasks-per-node" in said and ("ntasks-per-gpu" in said or "ntasks-per-tres" in said):
         per_node = _variable(command, "NTASKS_PER_NODE") if said["ntasks-per-node"][0] == "environment" else "--ntasks-per-node"
         raise _fatal(command, f"{per_node} is mutually exclusive with --ntasks-per-gpu and SLURM_NTASKS_PER_GPU")
