@@ -16,6 +16,7 @@ from slurmk.core.state import NodeUsage, Phase, State, Turn, phase_of
 from slurmk.core.transitions import lose_nodes
 from slurmk.model.node import Cordon, GresCapacity, Node, Partition
 from slurmk.model.node_states import Condition, condition_of
+from slurmk.model.site import Site
 from slurmk.model.states import NO_VALUE, NodeFlag, NodeState
 
 REASON_MISSING = "You must specify a reason when DOWNING or DRAINING a node. Request denied"
@@ -290,7 +291,7 @@ def create_nodes(turn: Turn, event: CreateNodes) -> None:
     for node in event.nodes:
         state.usage.setdefault(node.name, NodeUsage())
         turn.save_node(replace(node, flags=node.flags | NodeFlag.DYNAMIC_NORM, last_busy=turn.now))
-    state.refresh()
+    partitions.join(state)
     turn.emit(Accepted())
     turn.wake_planner()
 
@@ -336,7 +337,8 @@ def _remove(turn: Turn, name: str) -> None:
     for partition in list(state.partitions.values()):
         if name in partition.nodes:
             left = tuple(each for each in partition.nodes if each != name)
-            turn.save_partition(replace(partition, nodes=left, node_spec=",".join(left)))
+            named = name in expand(partition.node_spec)
+            turn.save_partition(replace(partition, nodes=left, node_spec=",".join(left) if named else partition.node_spec))
 
 
 def _end_jobs_on(turn: Turn, name: str, *, gone: bool = False) -> None:
@@ -467,11 +469,17 @@ def reconfigure(turn: Turn, event: Reconfigure) -> None:
     state = turn.state
     old = state.nodes
     state.site = event.site
-    made = [node for node in old.values() if node.flags & NodeFlag.DYNAMIC_NORM]
-    nodes = [*(_kept(old.get(node.name), node) for node in event.site.nodes), *made]
+    nodes = [*(_kept(old.get(node.name), node) for node in event.site.nodes), *_made(state, event.site)]
     state.set_configuration(nodes, partitions.reconfigured(turn, event.site.partitions))
+    partitions.join(state)
     turn.emit(Accepted())
     turn.wake_planner()
+
+
+def _made(state: State, site: Site) -> list[Node]:
+    """The nodes that were made and that the site does not have by itself."""
+    own = {node.name for node in site.nodes}
+    return [node for node in state.nodes.values() if node.flags & NodeFlag.DYNAMIC_NORM and node.name not in own]
 
 
 def _kept(old: Node | None, node: Node) -> Node:
@@ -509,14 +517,15 @@ def _kept(old: Node | None, node: Node) -> Node:
 def site_changed(turn: Turn, event: SiteChanged) -> None:
     """The cluster has other nodes than before, or others are a partition: what is known of the rest stays as it is."""
     state = turn.state
-    wanted = {node.name for node in event.site.nodes}
+    made = _made(state, event.site)
+    wanted = {node.name for node in (*event.site.nodes, *made)}
     for name in [name for name in state.nodes if name not in wanted]:
         if state.nodes[name].state is not NodeState.DOWN:
             turn.save_node(_lost(state.nodes[name], turn.now))
         _end_jobs_on(turn, name, gone=True)
     before = {partition.name: partition for partition in state.site.partitions}
     state.site = event.site
-    nodes = [state.nodes.get(node.name, _cordoned(node)) for node in event.site.nodes]
+    nodes = [*(state.nodes.get(node.name, _cordoned(node)) for node in event.site.nodes), *made]
     gone = before.keys() - state.partitions.keys()  # deleted here
     kept = [
         _followed(state.partitions.get(each.name), before.get(each.name), each)
@@ -524,6 +533,7 @@ def site_changed(turn: Turn, event: SiteChanged) -> None:
         if each.name not in gone
     ]
     state.set_configuration(nodes, [*kept, *(each for each in state.partitions.values() if each.created)])
+    partitions.join(state)
     turn.wake_planner()
 
 
@@ -562,7 +572,7 @@ def restore(state: State, nodes: Iterable[Node], changed: Iterable[Partition]) -
                 reported_features=saved.reported_features,
             )
     state.partitions = partitions.restored(state.partitions, changed)
-    state.refresh()
+    partitions.join(state)
 
 
 def condition(state: State, name: str, *, planned: bool = False) -> Condition:

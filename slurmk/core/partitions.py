@@ -18,12 +18,13 @@ from slurmk.core.state import State, Turn
 from slurmk.model.configuration import JOB_DEFAULTS
 from slurmk.model.node import Partition
 from slurmk.model.site import tracked_tres
+from slurmk.model.states import NodeFlag
 
 STATES = ("UP", "DOWN", "DRAIN", "INACTIVE")
 
 EVERY_NODE = "ALL"
 
-_OWN = frozenset({"name", "created", "deleted", "selected", "node_spec"})
+_OWN = frozenset({"name", "created", "deleted", "selected", "node_spec", "joined_by"})
 """Fields that are nobody's to set."""
 
 _SETTABLE = (frozenset(Partition.__dataclass_fields__) - _OWN) | {"exclusive"}
@@ -168,7 +169,7 @@ def _members(state: State, partition: Partition, said: Iterable[tuple[str, str]]
     """The nodes that a partition has after that, in the order of the nodes. Raises SlurmError."""
     words = tuple(said)
     if any(name.upper() == EVERY_NODE for sign, name in words if not sign):
-        return {"nodes": tuple(state.nodes), "node_spec": EVERY_NODE, "selected": False}
+        return {"nodes": tuple(state.nodes), "node_spec": EVERY_NODE, "selected": False, "joined_by": ()}
     members = set(partition.nodes) if words and words[0][0] else set()
     for sign, name in words:
         if not name:
@@ -180,7 +181,7 @@ def _members(state: State, partition: Partition, said: Iterable[tuple[str, str]]
         else:
             members.add(name)
     nodes = tuple(name for name in state.nodes if name in members)
-    return {"nodes": nodes, "node_spec": ",".join(nodes), "selected": False}
+    return {"nodes": nodes, "node_spec": ",".join(nodes), "selected": False, "joined_by": ()}
 
 
 # --------------------------------------------------------------------------------------------- restarts
@@ -202,6 +203,19 @@ def with_members(old: Partition, configured: Partition | None) -> Partition:
     if configured is None or not (configured.selected and old.selected):
         return old
     return replace(old, nodes=configured.nodes, node_spec=configured.node_spec)
+
+
+def join(state: State) -> None:
+    """Nodes that were made (scontrol create) are in the partitions of all nodes, and in those whose node sets have a feature
+    of theirs."""
+    made = [node for node in state.nodes.values() if node.flags & NodeFlag.DYNAMIC_NORM]
+    for partition in list(state.partitions.values()) if made else ():
+        members = dict.fromkeys(partition.nodes)
+        every = EVERY_NODE in partition.node_spec.upper().split(",")
+        members |= dict.fromkeys(node.name for node in made if every or not set(partition.joined_by).isdisjoint(node.features))
+        if tuple(members) != partition.nodes:
+            state.partitions[partition.name] = replace(partition, nodes=tuple(members))
+    state.refresh()
 
 
 def reconfigured(turn: Turn, configured: Iterable[Partition]) -> list[Partition]:

@@ -850,6 +850,7 @@ def _partition(
         name,
         nodes=_members(record, nodes, node_sets),
         node_spec=record.text("Nodes"),
+        joined_by=_joined_by(record, configuration),
         default=_flag(record, "Default"),
         state=_word(record, "State", "UP", PARTITION_STATES),
         maximum_time=_minutes(record, "MaxTime") or INFINITE,
@@ -902,6 +903,13 @@ def _members(record: Record, nodes: Mapping[str, Node], node_sets: Mapping[str, 
         else:
             raise record.error(f'Nodes: Invalid node names in partition {record.name}: lookup failure for node "{word}"')
     return tuple(name for name in nodes if name in chosen)
+
+
+def _joined_by(record: Record, configuration: Configuration) -> tuple[str, ...]:
+    """The features of the partition's node sets."""
+    words = _hosts(record, "Nodes")
+    sets = (each for each in configuration.records if each.kind == "nodeset" and each.name in words)
+    return tuple(feature for feature in (each.text("Feature") for each in sets) if feature)
 
 
 def _flag(record: Record, key: str) -> bool:

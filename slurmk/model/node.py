@@ -115,6 +115,7 @@ class Partition:
     nodes: tuple[str, ...]
     node_spec: str = ""  # as configured, for scontrol show partition
     selected: bool = False  # its nodes are those that labels choose, whoever they are by then
+    joined_by: tuple[str, ...] = ()  # features of its node sets: nodes that are made with one of them are in it
     default: bool = False
     state: str = "UP"  # UP, DOWN, DRAIN, INACTIVE
     maximum_time: int = INFINITE

@@ -16,6 +16,7 @@ from slurmk.core.events import (
     DeletePartition,
     Event,
     Reconfigure,
+    SiteChanged,
     StepStarted,
     Tick,
     UpdateNode,
@@ -223,3 +224,32 @@ def test_a_steps_limit_is_its_owners_to_change(cluster: Cluster) -> None:
     assert cluster.refusal() is Errno.INVALID_JOB_ID
     cluster.tell(UpdateStep(cluster.now, BOB, 1, 0, 6))
     assert cluster.refusal() is Errno.USER_ID_MISSING
+
+
+def test_nodes_that_are_made_join_the_partitions_of_all_nodes_and_of_their_features(cluster: Cluster) -> None:
+    site = cluster.machine.site
+    nodes = tuple(node.name for node in site.nodes)
+    every = Partition("every", nodes, node_spec="ALL")
+    featured = Partition("featured", nodes[:1], node_spec=f"{nodes[0]},blue", joined_by=("blue",))
+    fixed = Partition("fixed", nodes[:1], node_spec=nodes[0])
+    parameters = {**site.parameters, "MaxNodeCount": str(len(nodes) + 2)}
+    roomy = Cluster(replace(site, parameters=parameters, partitions=(every, featured, fixed)))
+    roomy.tell(CreateNodes(roomy.now, ROOT, (Node("x1", features=("blue",)), Node("x2"))))
+
+    def members(machine: Machine) -> list[tuple[str, ...]]:
+        return [machine.partitions[name].nodes for name in ("every", "featured", "fixed")]
+
+    expected = [(*nodes, "x1", "x2"), (nodes[0], "x1"), nodes[:1]]
+    assert members(roomy.machine) == members(restarted(roomy)) == expected
+    roomy.tell(Reconfigure(roomy.now, ROOT, roomy.machine.site))
+    assert members(roomy.machine) == expected
+    roomy.tell(SiteChanged(roomy.now, roomy.machine.site))
+    assert members(roomy.machine) == expected
+    roomy.tell(DeleteNodes(roomy.now, ROOT, ("x1",)))
+    assert members(roomy.machine) == members(restarted(roomy)) == [(*nodes, "x2"), nodes[:1], nodes[:1]]
+    roomy.tell(CreateNodes(roomy.now, ROOT, (Node("x1", features=("blue",)),)))
+    assert members(roomy.machine) == [(*nodes, "x2", "x1"), (nodes[0], "x1"), nodes[:1]]
+    update(roomy, "every", nodes=(("-", "x1"),))
+    update(roomy, "featured", nodes=(("-", "x1"),))
+    roomy.tell(Reconfigure(roomy.now, ROOT, roomy.machine.site))
+    assert members(roomy.machine)[0] == (*nodes, "x2", "x1")  # as configured
