@@ -253,6 +253,17 @@ class Line:
     def time_limit_raw(self) -> str:
         return _LIMIT_WORDS.get(self.job.time_limit) or str(self.job.time_limit)
 
+    def step_time_limit(self) -> str:
+        """Of a step that has one of its own."""
+        return "" if self._step_limit is None else format_elapsed(self._step_limit * 60, padded=True)
+
+    def step_time_limit_raw(self) -> str:
+        return "" if self._step_limit is None else str(self._step_limit)
+
+    @property
+    def _step_limit(self) -> int | None:
+        return None if self.step is None or self.step.time_limit in _LIMIT_WORDS else self.step.time_limit
+
     def user_cpu(self) -> str:
         return _cpu_text(self.cpu_microseconds()[0])
 
@@ -638,8 +649,8 @@ FIELDS: tuple[OutputField, ...] = (
     _both("Suspended", 10, Line.suspended),
     _column("SystemComment", 15, "system_comment"),
     _both("SystemCPU", 10, Line.system_cpu),
-    OutputField("Timelimit", 10, Line.time_limit),
-    OutputField("TimelimitRaw", 10, Line.time_limit_raw),
+    OutputField("Timelimit", 10, Line.time_limit, Line.step_time_limit),
+    OutputField("TimelimitRaw", 10, Line.time_limit_raw, Line.step_time_limit_raw),
     _both("TotalCPU", 10, Line.total_cpu),
     _usage("TRESUsageInAve", 14, AVERAGE_IN),
     _usage("TRESUsageInMax", 14, MOST_IN),

@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 
 from grammar.crontab import parse_spec
-from slurmk.core import mail
+from slurmk.core import arrays, mail
 from slurmk.core.effects import ForgetJob, RunEpilog, SaveStep, Terminate
 from slurmk.core.events import EpilogEnded
 from slurmk.core.licenses import are_licenses, no_longer_valid
@@ -267,6 +267,7 @@ def again(
         reason=held or (Reason.BEGIN_TIME if begin > turn.now else Reason.NONE),
         state_description=description,
         submit_time=turn.now,
+        sluid=arrays.new_sluid(turn),
         restarts=job.restarts + 1,
         start_time=0,
         resize_time=0,

@@ -79,7 +79,7 @@ class Sattach:
             self.ended = True
 
     def _feed(self) -> None:
-        """What is typed here goes to the tasks; its end does not, for it is the srun's to say."""
+        """What is typed here goes to the tasks, and so does its end: they have no more input then, even from their srun."""
         assert self.input is not None
         try:
             data = os.read(self.input, PIECE)
@@ -87,10 +87,9 @@ class Sattach:
             return
         except OSError:
             data = b""
-        if data:
-            rank = self.settings.get("input")
-            self.channel.send(messages.stream(0, ALL_TASKS if rank is None else int(rank), data))
-        else:
+        rank = self.settings.get("input")
+        self.channel.send(messages.stream(0, ALL_TASKS if rank is None else int(rank), data))
+        if not data:
             self.input = None
 
 

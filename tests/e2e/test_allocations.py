@@ -213,3 +213,14 @@ def read_until(descriptor: int, wanted: bytes, seconds: float = 20) -> bytes:
         if select.select([descriptor], [], [], 0.2)[0]:
             text += os.read(descriptor, 4096)
     return text
+
+
+def test_the_end_of_what_sattach_reads_is_that_of_the_tasks(cluster: Cluster) -> None:
+    script = cluster.work / "reads.sh"
+    script.write_text("#!/bin/bash\nsrun bash -c 'echo ready; read line; echo \"read $line\"' < <(sleep 60)\n")
+    job = cluster.submit(f"-o reads-%j.out {script}")
+    output = cluster.work / f"reads-{job}.out"
+    wait_for(lambda: output.exists() and "ready" in output.read_text())
+    done = cluster.run(f"sattach {job}.0", stdin="no end of line")
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "read no end of line")
+    cluster.ok(f"scancel {job}")

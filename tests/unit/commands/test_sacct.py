@@ -426,3 +426,15 @@ def test_a_job_has_no_energy_until_it_is_over(tmp_path: Path) -> None:
             made.commit([SaveJob(job), SaveStep(step, 0)])
             told[name] = ask(made, "-n", "-P", "-j", str(step.job_id), "-o", "consumedenergy").out
     assert told == {"running": "\n0\n", "ended": "0\n0\n"}
+
+
+@pytest.mark.parametrize(("minutes", "told"), [(5, "00:05:00|5"), (2880, "2-00:00:00|2880"), (None, "|"), (0xFFFFFFFF, "|")])
+def test_a_step_has_the_limit_that_it_asked_for(tmp_path: Path, minutes: int | None, told: str) -> None:
+    step = next(step for row in rows() if "." in row["JobIDRaw"] and (step := step_of(row)).step_id != BATCH_STEP)
+    job = replace(next(job_of(row) for row in rows() if row["JobIDRaw"] == str(step.job_id)), time_limit=10)
+    with closing(Store(f"sqlite:///{tmp_path}/limits.sqlite", SITE)) as made:
+        made.open()
+        made.commit([SaveJob(replace(job, state=JobState.PENDING, allocation=None), new=True)])
+        made.commit([SaveJob(job), SaveStep(replace(step, time_limit=minutes), 0)])
+        lines = ask(made, "-n", "-P", "-j", str(step.job_id), "-o", "timelimit,timelimitraw").out.splitlines()
+    assert lines == ["00:10:00|10", told]
