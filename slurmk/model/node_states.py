@@ -95,6 +95,11 @@ class Condition:
         return "+".join([self.base.name, *(word for flag, word in _FLAG_WORDS if self.flags & flag)])
 
     @property
+    def listed(self) -> list[str]:
+        """The base state and the flags in the order that JSON has."""
+        return [self.base.name, *(word for flag, word in sorted(_FLAG_WORDS) if self.flags & flag)]
+
+    @property
     def busy(self) -> bool:
         """True while jobs run or end there."""
         return self.base in (NodeState.ALLOCATED, NodeState.MIXED) or bool(self.flags & NodeFlag.COMPLETING)

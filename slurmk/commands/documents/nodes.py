@@ -28,7 +28,7 @@ def _of(get: Callable[[Node], object]) -> Callable[[NodeOf], object]:
 
 def states(condition: Condition) -> list[str]:
     """A node's base state and the flags beside it."""
-    return condition.full.split("+")
+    return condition.listed
 
 
 def _partitions(each: NodeOf) -> list[str]:

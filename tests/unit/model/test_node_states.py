@@ -54,3 +54,10 @@ IDLE, DOWN, UNKNOWN = NodeState.IDLE, NodeState.DOWN, NodeState.UNKNOWN
 def test_words(state: NodeState, flags: NodeFlag, cpus: int, completing: bool, words: str) -> None:
     condition = condition_of(Node("n1", cpus=4, state=state, flags=flags), cpus_used=cpus, completing=completing)
     assert f"{condition.short} {condition.long} {condition.full}" == words
+
+
+def test_json_has_the_flags_in_another_order() -> None:
+    flags = NodeFlag.CLOUD | DRAIN | NodeFlag.POWERED_DOWN | NodeFlag.DYNAMIC_NORM
+    condition = condition_of(Node("n1", flags=flags), cpus_used=0, completing=False)
+    assert condition.full == "IDLE+CLOUD+DRAIN+DYNAMIC_NORM+POWERED_DOWN"
+    assert condition.listed == ["IDLE", "CLOUD", "DRAIN", "POWERED_DOWN", "DYNAMIC_NORM"]
