@@ -77,6 +77,7 @@ class KillFlag(IntFlag):
     HURRY = 4
     ARRAY_TASK = 8
     CRON = 16  # --cron: also scrontab's jobs
+    CANCEL = 32  # no signal was named: a step is cancelled, and says so
 
 
 @dataclass(frozen=True, slots=True)

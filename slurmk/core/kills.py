@@ -216,7 +216,9 @@ def _kill_step(turn: Turn, job: Job, step_id: int, event: Kill) -> None:
         raise SlurmError(Errno.ALREADY_DONE if job.state.finished else Errno.TRANSITION_STATE_NO_UPDATE)
     if all(step.step_id != step_id for step in job.steps):
         raise SlurmError(Errno.INVALID_JOB_ID)
-    if _kills(event):  # its end tells who it was
+    flags = event.flags & ~KillFlag.CRON
+    if event.signal is None:  # its end tells who it was
+        flags |= KillFlag.CANCEL
         steps = (replace(step, killed_by=event.caller.user_id) if step.step_id == step_id else step for step in job.steps)
         turn.save(replace(job, steps=tuple(steps)))
-    turn.emit(Signal(job.job_id, job.restarts, event.signal or SIGKILL, step_id, event.flags & ~KillFlag.CRON))
+    turn.emit(Signal(job.job_id, job.restarts, event.signal or SIGKILL, step_id, flags))

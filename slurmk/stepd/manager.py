@@ -796,13 +796,13 @@ class StepManager:
             for link in step.keepers.values():
                 link.tell({"kind": "window", "rows": message["rows"], "columns": message["columns"]})
 
-    def signal(self, number: int, step_number: Optional[int]) -> None:
-        """Signal one step, or all of them; SIGKILL to a step cancels it."""
+    def signal(self, number: int, step_number: Optional[int], *, cancel: bool = False) -> None:
+        """Signal one step, or all of them. A step that is cancelled says so, and who is sent SIGTERM."""
         if number in (signal.SIGKILL, signal.SIGTERM) and step_number is not None:
             self.submissions.cancel(step_number)
         for step in list(self.steps.values()):
             if step_number is None or step.number == step_number:
-                if number in (signal.SIGKILL, signal.SIGTERM) and step_number is not None:
+                if step_number is not None and (cancel or number == signal.SIGTERM):
                     step.state = "CANCELLED"
                     if number == signal.SIGKILL:
                         step.tell({"kind": "aborting", "cause": texts.by_signal(number)})

@@ -46,6 +46,7 @@ CANNOT_OPEN = 53
 
 SIGNAL_BATCH = 1
 SIGNAL_FULL = 2
+SIGNAL_CANCEL = 32
 """Bits of slurmk.core.events.KillFlag."""
 
 
@@ -466,13 +467,21 @@ class Node:
         """Deliver a signal as scancel(1) says."""
         batch_step = 0xFFFFFFFB
         if step == batch_step or (step is None and flags & SIGNAL_BATCH):
-            if self._batch is not None:
-                self._batch.tell({"kind": "signal", "signal": number, "whole": bool(flags & SIGNAL_FULL)})
+            self._signal_batch(number, whole=bool(flags & SIGNAL_FULL))
             return
         if self.manager is not None:
-            self.manager.signal(number, step)
-        if step is None and flags & SIGNAL_FULL and self._batch is not None:
-            self._batch.tell({"kind": "signal", "signal": number, "whole": True})
+            self.manager.signal(number, step, cancel=bool(flags & SIGNAL_CANCEL))
+        if step is None and flags & SIGNAL_FULL:
+            self._signal_batch(number, whole=True)
+
+    def _signal_batch(self, number: int, *, whole: bool) -> None:
+        """To the batch shell; what ends it is told in its output."""
+        if self._batch is None:
+            return
+        if number in (signal.SIGTERM, signal.SIGKILL):
+            text = texts.cancelled("JOB %d" % self.place["job"], self.name, texts.by_signal(number))
+            self._batch.tell({"kind": "say", "text": text.decode("utf-8", "surrogateescape")})
+        self._batch.tell({"kind": "signal", "signal": number, "whole": whole})
 
     def terminate(self, kill_wait: float, cause: str = "") -> None:
         """End everything here; the released report follows when it is gone."""

@@ -124,6 +124,8 @@ def test_signals_reach_what_runs_alone(cluster: Cluster) -> None:
     assert cluster.refusal() is Errno.INVALID_JOB_ID
     cluster.tell(StepStarted(cluster.now, 0, Step(1, 0, "a.out", JobState.RUNNING, 1000)))
     cluster.kill("1.0")
+    assert Signal(1, 0, 9, 0, KillFlag.CANCEL) in cluster.effects
+    cluster.kill("1.0", signal=9)
     assert Signal(1, 0, 9, 0, KillFlag.NONE) in cluster.effects
     cluster.kill("1", signal=9, flags=KillFlag.FULL)
     assert cluster.job(1).state is JobState.CANCELLED
@@ -560,15 +562,16 @@ def test_memory_is_not_consumed_where_the_site_says_so() -> None:
     assert len(cluster.launched()) == 3
 
 
-def test_a_step_that_is_cancelled_tells_by_whom(cluster: Cluster) -> None:
+@pytest.mark.parametrize(("signal", "by"), [(None, ALICE.user_id), (9, None)])
+def test_a_step_that_is_cancelled_tells_by_whom(cluster: Cluster, signal: int | None, by: int | None) -> None:
     job_id = cluster.submit()
     cluster.plan()
     step = Step(job_id, 0, "sleep", JobState.RUNNING, 1000)
     cluster.tell(StepStarted(cluster.now, 0, step))
-    cluster.kill(f"{job_id}.0")
+    cluster.kill(f"{job_id}.0", signal=signal)
     cluster.tell(StepEnded(cluster.now, 0, replace(step, state=JobState.CANCELLED, exit_code=9)))
     saved = [effect.step for effect in cluster.effects if isinstance(effect, SaveStep)]
-    assert [each.killed_by for each in saved] == [ALICE.user_id]
+    assert [each.killed_by for each in saved] == [by]
 
 
 def test_exit_codes_that_put_a_job_back_in_the_queue() -> None:
