@@ -504,7 +504,18 @@ def _beyond(state: State, partition: Partition, request: JobRequest, demand: Dem
     least = request.time_minimum if request.time_minimum is not None else time_limit
     if least > partition.maximum_time and request.time_limit is not None:
         return Errno.INVALID_TIME_LIMIT
+    most = partition.maximum_memory_per_node or state.site.maximum_memory_per_node
+    if most is not None and _least_memory(request, demand) > most:
+        return Errno.INVALID_TASK_MEMORY
     return None
+
+
+def _least_memory(request: JobRequest, demand: Demand) -> int:
+    """MiB that the job asks for of one of its nodes at least; all that a node has (``--mem=0``) is more than any limit."""
+    if request.memory_per_node is not None:
+        return request.memory_per_node or INFINITE
+    tasks = -(-demand.tasks // min(demand.maximum_nodes, max(demand.tasks, 1)))
+    return (request.memory_per_cpu or 0) * max(tasks * demand.cpus_per_task, demand.minimum_cpus_per_node)
 
 
 def _array(state: State, request: JobRequest, component: bool) -> tuple[tuple[range, ...], int]:

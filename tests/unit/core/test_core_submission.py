@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from core_story import ALICE, ROOT, Cluster, small_site
 
@@ -399,3 +401,29 @@ def test_a_cancelled_array_makes_room() -> None:
     assert cluster.refusal() is Errno.MAX_JOB_COUNT
     cluster.kill("1")
     cluster.submit(array="0-3", hold=True)
+
+
+@pytest.mark.parametrize("consumable", [True, False])
+@pytest.mark.parametrize(
+    ("asked", "refused"),
+    [
+        ({"memory_per_node": 100}, False),
+        ({"memory_per_node": 101}, True),
+        ({"memory_per_node": 0}, True),
+        ({"memory_per_cpu": 60, "tasks": 2, "minimum_nodes": 1, "maximum_nodes": 1}, True),
+        ({"memory_per_cpu": 60, "tasks": 2, "minimum_nodes": 2, "maximum_nodes": 2}, False),
+        ({"memory_per_cpu": 101}, True),
+    ],
+)
+def test_memory_beyond_a_partition_is_refused_where_limits_are_enforced(
+    asked: dict[str, int], refused: bool, consumable: bool
+) -> None:
+    for policy, partition in (("ALL", "small,debug"), ("ANY", "small"), ("ANY", "small,debug"), ("NO", "small")):
+        site = small_site(enforce_partition_limits=policy, memory_is_consumable=consumable)
+        small = replace(site.partitions[0], name="small", default=False, maximum_memory_per_node=100)
+        cluster = Cluster(replace(site, partitions=(*site.partitions, small)))
+        answer = cluster.try_submit(ALICE, partition=partition, **asked)
+        expected = refused and policy != "NO" and (policy == "ALL" or partition == "small")
+        assert isinstance(answer, Refused) is expected
+        if isinstance(answer, Refused):
+            assert answer.error.errno is Errno.INVALID_TASK_MEMORY
