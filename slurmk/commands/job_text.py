@@ -437,9 +437,14 @@ class JobText:
 
 
 def step_id_text(step: Step, job: Job | None) -> str:
-    """``12.0``, ``12.batch``, ``12_3.0``."""
+    """``12.0``, ``12.batch``, ``12_3.0``; steps of a het job's component go by the component's own number."""
     name = STEP_NAMES.get(step.step_id, str(step.step_id))
-    return f"{raw_array_id(job) if job is not None else step.job_id}.{name}"
+    return f"{step_owner(job) if job is not None else step.job_id}.{name}"
+
+
+def step_owner(job: Job) -> str:
+    """The job of a step, as the step's name begins."""
+    return str(job.job_id) if job.het_job_id else raw_array_id(job)
 
 
 def running_steps(job: Job) -> tuple[Step, ...]:

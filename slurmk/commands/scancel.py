@@ -19,7 +19,7 @@ from grammar.signals import parse_signal
 from grammar.sluid import typed_sluid
 from slurmk.commands.call import VERSION_TEXT, Call, Controller, Output, Unreadable
 from slurmk.commands.command_help import help_text
-from slurmk.commands.job_text import raw_array_id
+from slurmk.commands.job_text import raw_array_id, step_owner
 from slurmk.core.effects import Accepted, Refused
 from slurmk.core.errors import Errno, SlurmError
 from slurmk.core.events import JobSelection, Kill, KillFlag, UpdateJob
@@ -445,7 +445,7 @@ def _covers(selection: JobSelection, job: Job) -> bool:
     return any(task in own for part in selection.array_tasks for task in part for own in job.array_tasks)
 
 
-def _targets(request: Request, active: Iterable[Job]) -> Iterator[Target]:
+def _targets(request: Request, active: Sequence[Job]) -> Iterator[Target]:
     for job in active:
         if not _matches(request, job):
             continue
@@ -457,14 +457,23 @@ def _targets(request: Request, active: Iterable[Job]) -> Iterator[Target]:
                 continue
             sluid = typed_sluid(word.partition(".")[0])
             if selection.step_id is not None:
-                if job.state is not JobState.PENDING:
+                if job.state is not JobState.PENDING and _is_meant(job, selection, active):
                     step = JobSelection(*_identity(job), step_id=selection.step_id)
-                    yield Target(job, step, f"{sluid or raw_array_id(job)}.{selection.step_id}")
+                    yield Target(job, step, f"{sluid or step_owner(job)}.{selection.step_id}")
             elif selection.array_tasks and job.array_tasks:
                 yield Target(job, selection, name_of(selection))
             else:
                 record = _record(job)
                 yield replace(record, name=sluid) if sluid else record
+
+
+def _is_meant(job: Job, selection: JobSelection, active: Iterable[Job]) -> bool:
+    """Whether a step is sought in this job: a step that is named by the first component of a het job is in all that have it."""
+    if not job.het_job_id or selection.het_offset is not None or selection.job_id != job.het_job_id:
+        return True
+    members = (each for each in active if each.het_job_id == job.het_job_id)
+    having = {each.job_id for each in members if any(step.step_id == selection.step_id for step in each.steps)}
+    return job.job_id in having if having else job.job_id == selection.job_id
 
 
 def _identity(job: Job) -> tuple[int, tuple[range, ...], int | None]:
@@ -562,7 +571,7 @@ def _named(target: Target | None, refused: Refused) -> str:
     if target is None:
         return f"job id {refused.subject}"
     if target.selection.step_id is not None:
-        return f"job step id {raw_array_id(target.job)}"
+        return f"job step id {step_owner(target.job)}"
     return f"job id {target.name}"
 
 

@@ -23,6 +23,7 @@ from slurmk.commands.job_text import (
 )
 from slurmk.commands.node_text import gres_held
 from slurmk.core.errors import SlurmError
+from slurmk.core.events import JobSelection
 from slurmk.core.selection import parse, parse_step
 from slurmk.core.submission import tracks_keys
 from slurmk.model.job import BATCH_STEP, EXTERN_STEP, GresShare, Job, JobRequest, NodeShare, Step
@@ -401,8 +402,14 @@ def named_steps(name: str | None, jobs: Iterable[Job]) -> list[tuple[Step, Job]]
         (step, job)
         for job in sorted(named_jobs(name, jobs), key=_list_order)
         for step in _by_number(job)
-        if selection is None or selection.step_id is None or step.step_id == selection.step_id
+        if selection is None or (selection.step_id in (None, step.step_id) and _is_itself(selection, job))
     ]
+
+
+def _is_itself(selection: JobSelection, job: Job) -> bool:
+    """Whether the job is meant by its own number where it is a component of a het job: the number of the first one does not
+    stand for the steps of all."""
+    return not job.het_job_id or selection.het_offset is not None or job.job_id == selection.job_id
 
 
 async def _print(output: Output, jobs: Sequence[tuple[JobText, Job]], details: bool, one_line: bool) -> None:
@@ -474,7 +481,7 @@ async def show_step(
         output.error(f"{prefix}Invalid job id specified\n")
         return 1
     named = [job for job in jobs if _is_named(job, selection.job_id)]
-    chosen = _chosen(named, selection.array_tasks, selection.het_offset)
+    chosen = [job for job in _chosen(named, selection.array_tasks, selection.het_offset) if _is_itself(selection, job)]
     rows = [
         (step, job)
         for job in chosen

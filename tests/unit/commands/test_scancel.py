@@ -295,3 +295,42 @@ def test_asking_by_the_environment(controller: FakeController) -> None:
     unknown = said(controller, "1", environment={"SCANCEL_STATE": "zz"})
     text = "Unrecognized SCANCEL_STATE value: zz\nValid job states are PENDING, RUNNING, and SUSPENDED\n"
     assert unknown == (1, "", text)
+
+
+@pytest.mark.parametrize(
+    ("having", "named", "told"),
+    [
+        ((1, 2), "1.0", ["step 1.0", "step 2.0"]),
+        ((1,), "1.0", ["step 1.0"]),
+        ((2,), "1.0", ["step 2.0"]),
+        ((1, 2), "2.0", ["step 2.0"]),
+        ((1, 2), "1.7", "1"),
+        ((1,), "2.0", "2"),
+    ],
+)
+def test_a_step_of_the_first_component_is_sought_in_all(
+    controller: FakeController, having: tuple[int, ...], named: str, told: list[str] | str
+) -> None:
+    assert run_command(controller, "sbatch", "--wrap=true", "-n1", ":", "-n1").code == 0
+    controller.start_all()
+    for job_id in having:
+        controller.add_step(job_id)
+    code, _, err = said(controller, "-v", "-s", "USR1", named)
+    if isinstance(told, str):
+        assert err.splitlines()[-1] == f"scancel: error: Kill job error on job step id {told}: Invalid job id specified"
+        assert (err.count("Invalid job id"), code) == (1, int(Errno.INVALID_JOB_ID) & 0xFF)
+    else:
+        assert (code, err) == (0, "".join(f"scancel: Signal 10 to {each}\n" for each in told))
+
+
+def test_steps_of_a_component_are_named_by_its_own_number(controller: FakeController) -> None:
+    run_command(controller, "sbatch", "--wrap=true", "-n1", ":", "-n1")
+    controller.start_all()
+    controller.add_step(1)
+    controller.add_step(2)
+    for words, steps in (("1", ["1.batch", "1.0"]), ("2", ["2.batch", "2.0"]), ("1.0", ["1.0"]), ("1+1.0", ["2.0"])):
+        shown = run_command(controller, "scontrol", "show", "steps", words).out
+        assert [line.split()[0] for line in shown.splitlines() if line.startswith("StepId=")] == [
+            f"StepId={step}" for step in steps
+        ], words
+    assert set(run_command(controller, "squeue", "-h", "-s", "-o", "%i").out.split()) == {"1.0", "1.batch", "2.0", "2.batch"}
