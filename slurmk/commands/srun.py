@@ -660,13 +660,19 @@ async def _alone(
     output = caller
     if verbose and job.allocation is not None:
         output.error(f"{NAME}: Nodes {compress(job.allocation.nodes)} are ready for job\n")
-    step = replace(
-        _step(call, options, checked.request, operands, multi_prog, job, controller.machine.site), owns_allocation=True
-    )
+    step = _own_step(_step(call, options, checked.request, operands, multi_prog, job, controller.machine.site), job)
     step = _with_program(step, options, controller.machine.site, output)
     inside = replace(call, environment={**call.environment, **_place_of(call)})
     _execute(inside, controller, output, step, job, options, step_environment(checked.request, options, alone=True))
     return 0
+
+
+def _own_step(step: StepRequest, job: Job) -> StepRequest:
+    """The step that the allocation was made for: on all the nodes that it got, even where fewer would have done."""
+    there = job.allocation.nodes if job.allocation is not None else ()
+    if step.distribution != "arbitrary" and not _hosts(step.nodelist) <= set(there):  # more were named than it has tasks
+        step = replace(step, nodelist=None)
+    return replace(step, owns_allocation=True, minimum_nodes=max(step.minimum_nodes or 1, len(there)))
 
 
 def _place_of(call: Call) -> dict[str, str]:
@@ -704,7 +710,7 @@ async def _alone_together(
         await asyncio.shield(give_up(call, controller, job_ids[0]))
         raise
     steps = [
-        replace(_step(call, options, request, part.operands, None, job, site), owns_allocation=True, job_id=job_ids[0])
+        replace(_own_step(_step(call, options, request, part.operands, None, job, site), job), job_id=job_ids[0])
         for options, request, part, job in zip(told, requests, parts, jobs, strict=True)
     ]
     made = [(job, request, options) for job, request, options in zip(jobs, requests, told, strict=True)]

@@ -644,8 +644,9 @@ def _node_range(request: JobRequest) -> tuple[int, int]:
     fixed = gres_nodes(request)
     if fixed is not None:
         return fixed, fixed
-    open_ = not (request.nodes or request.required_nodes or request.tasks or request.tasks_per_node)
-    if open_ and (request.tres_per_job or _COUNTED.search(request.constraints or "")):
+    open_ = not (request.nodes or request.tasks or request.tasks_per_node)
+    counted = not request.required_nodes and _COUNTED.search(request.constraints or "")
+    if open_ and (request.tres_per_job or counted):
         return request.minimum_nodes or 1, UNLIMITED_NODES
     named = request.minimum_nodes or request.maximum_nodes
     if named:

@@ -476,10 +476,12 @@ class Placer:
         cpus = np.ones(len(nodes), dtype=np.int64) if demand.overcommit else counted * need.cpus_per_task
         if len(nodes) == 1 and need.minimum_cpus_per_node:
             cpus = np.maximum(cpus, need.minimum_cpus_per_node)
-        self._give_gres(need, tasks, free, amounts)
+        self._give_gres(need, nodes, tasks, free, amounts)
         self.compiler.resources.charge_sharing(amounts, nodes)
         for rows, per in need.cpus_by_gres:
-            cpus = np.maximum.accumulate(np.maximum(cpus, total(amounts, rows) * per))  # no fewer than on a node before
+            cpus = np.maximum(cpus, total(amounts, rows) * per)
+            unnamed = ~np.isin(nodes, need.required)
+            cpus[unnamed] = np.maximum.accumulate(cpus[unnamed])  # no fewer than on a node before
             cpus = np.minimum(cpus, np.maximum(free[CPUS], 1))
         if not self.one_thread:
             threads = self.table.threads_per_core[nodes]
@@ -523,7 +525,7 @@ class Placer:
         cpus: IntArray = cores * self.table.threads_per_core[nodes]
         return cpus
 
-    def _give_gres(self, need: Requirement, tasks: IntArray, free: Counts, amounts: Counts) -> None:
+    def _give_gres(self, need: Requirement, nodes: IntArray, tasks: IntArray, free: Counts, amounts: Counts) -> None:
         for rows, amount in need.node_gres:
             _give(rows, np.full(len(tasks), amount), free, amounts)
         for rows, amount in need.task_gres:
@@ -531,7 +533,7 @@ class Placer:
         for rows, amount in need.job_gres:
             have = self.compiler.job_gres_on(need, rows, free)
             given = np.minimum(have, 1)
-            largest = np.argsort(-have, kind="stable")
+            largest = np.lexsort((~np.isin(nodes, need.required), -have))
             more = _fill(amount - int(given.sum()), (have - given)[largest])
             given[largest] += more
             _give(rows, given, free, amounts)

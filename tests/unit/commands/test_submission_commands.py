@@ -474,6 +474,18 @@ def test_exported_variables_of_a_step() -> None:
     assert ("A" in became, became["B"], became["C"], became["SLURM_JOB_ID"]) == (False, "2", "3", "1000")
 
 
+@pytest.mark.parametrize(
+    ("words", "there", "nodelist"),
+    [("--gpus=5", 2, None), ("-w n1 --gpus=5", 2, "n1"), ("-w n1,n2 -n1", 1, None), ("-w n1,n2", 2, "n[1-2]")],
+)
+def test_the_step_of_an_allocation_spans_the_nodes_that_it_got(words: str, there: int, nodelist: str | None) -> None:
+    code, _, _, controller, output = call(srun, *words.split(), "hostname")
+    allocation = controller.machine.jobs[1000].allocation
+    assert (code, allocation is not None and len(allocation.nodes)) == (0, there)
+    step = step_of(output)
+    assert (step.minimum_nodes, step.nodelist) == (there, nodelist)
+
+
 def test_srun_on_its_own_makes_an_allocation() -> None:
     code, _, err, controller, output = call(srun, "-N2", "-J", "nm", "hostname")
     assert (code, err) == (0, "")

@@ -197,6 +197,25 @@ def test_gpus_of_a_job_bring_a_task_to_every_node_and_yield_to_a_number_of_nodes
     assert not plan(snapshot(job(tres_per_job="gres/gpu:6", nodes="1", **counted))).starts
 
 
+NAMED: list[tuple[str, dict[str, Any], dict[str, tuple[int, int]]]] = [
+    ("n1", {"tres_per_job": "gres/gpu:5"}, {"n1": (1, 4), "n2": (1, 1)}),
+    ("n3", {"tres_per_job": "gres/gpu:5"}, {"n1": (1, 1), "n3": (1, 4)}),
+    ("n1,n2", {"tres_per_job": "gres/gpu:9"}, {"n1": (1, 4), "n2": (1, 4), "n3": (1, 1)}),
+    ("n1,n2", {"tres_per_job": "gres/gpu:2"}, {"n1": (1, 1), "n2": (1, 1)}),
+    ("n1", {"tres_per_job": "gres/gpu:5", "cpus_per_tres": "gres/gpu:1"}, {"n1": (4, 4), "n2": (1, 1)}),
+    ("n2", {"tres_per_job": "gres/gpu:5", "cpus_per_tres": "gres/gpu:2"}, {"n1": (2, 1), "n2": (8, 4)}),
+]
+
+
+@pytest.mark.parametrize(("named", "request_", "expected"), NAMED)
+def test_gpus_of_a_job_reach_beyond_the_nodes_that_it_names(
+    named: str, request_: dict[str, Any], expected: dict[str, tuple[int, int]]
+) -> None:
+    count = len(named.split(","))
+    made = plan(snapshot(job(required_nodes=named, minimum_nodes=count, maximum_nodes=count, **request_)))
+    assert {share.node: (share.cpus, share.gres[0].count) for share in made.starts[0].allocation.shares} == expected
+
+
 def nodes(count: int) -> dict[str, Any]:
     """As --nodes fills them in."""
     return {"nodes": str(count), "minimum_nodes": count, "maximum_nodes": count}
