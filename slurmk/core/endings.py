@@ -68,6 +68,7 @@ def end(
         mail.ended(turn, over)
         job = replace(job, flags=job.flags | JobFlag.REQUEUED)
         state, reason, description = JobState.PENDING, Reason.NONE, ""
+    stands_still = job.state is JobState.SUSPENDED and state is JobState.CANCELLED
     job = turn.save(
         replace(
             job,
@@ -88,7 +89,7 @@ def end(
     assert job.allocation is not None
     nodes = tuple(name for name in job.allocation.nodes if name not in gone)
     if nodes:
-        turn.emit(Terminate(job.job_id, job.restarts, wait, nodes, _cause(job), job))
+        turn.emit(Terminate(job.job_id, job.restarts, 0 if stands_still else wait, nodes, _cause(job, stands_still), job))
     if turn.state.site.epilog_slurmctld:
         turn.state.epilogs.add(job.job_id)
         turn.emit(RunEpilog(job))
@@ -98,8 +99,10 @@ def end(
 _CAUSES = {JobState.PREEMPTED: "preemption", JobState.NODE_FAIL: "node failure"}
 
 
-def _cause(job: Job) -> str:
-    """What a job that is being ended is told to write about it."""
+def _cause(job: Job, stands_still: bool) -> str:
+    """What a job that is being ended is told to write about it. One that ``stands_still`` (suspended) is killed at once."""
+    if stands_still:
+        return "suspended"
     if job.state is not JobState.PENDING:
         return _CAUSES.get(job.state, "")
     return "requeue" if job.requeued_as is None else _CAUSES.get(job.requeued_as, "requeue")

@@ -822,14 +822,14 @@ class StepManager:
         for link in step.keepers.values():
             step.end(link)
 
-    def end_all(self, cause: str, kill_wait: float) -> None:
+    def end_all(self, cause: str, kill_wait: float, number: int) -> None:
         """End all steps, for the job ends."""
         self.submissions.cancel()
         for step in list(self.steps.values()):
             said = bool(step.state)
             step.state = step.state or "CANCELLED"
             step.tell({"kind": "aborting", "cause": cause})
-            self._kill(step, signal.SIGTERM, kill_wait, "" if said else cause)
+            self._kill(step, number, kill_wait, "" if said else cause)
         self._freed.set()
 
     def shrink(self, names: Sequence[str]) -> None:

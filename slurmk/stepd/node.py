@@ -449,7 +449,7 @@ class Node:
         self.timed_out = True
         kill_wait = float(self.job["kill_wait"])
         if self.manager is not None:
-            self.manager.end_all(texts.TIME_LIMIT, kill_wait)
+            self.manager.end_all(texts.TIME_LIMIT, kill_wait, signal.SIGTERM)
         if self._batch is not None:
             text = texts.cancelled("JOB %d" % self.job["job"], self.name, texts.TIME_LIMIT)
             self._batch.tell({"kind": "kill", "kill_wait": kill_wait, "text": text.decode("utf-8", "surrogateescape")})
@@ -486,16 +486,16 @@ class Node:
     def terminate(self, kill_wait: float, cause: str = "") -> None:
         """End everything here; the released report follows when it is gone."""
         self.terminating = True
-        why = texts.CAUSES.get(cause) or texts.by_signal(signal.SIGTERM)
+        at_once = cause in texts.AT_ONCE
+        why = "" if at_once else texts.CAUSES.get(cause) or texts.by_signal(signal.SIGTERM)
+        number = signal.SIGKILL if at_once else signal.SIGTERM
         if self.manager is not None:
             if not self._over:
                 self.manager.revoke(timed_out=self.timed_out)
-            self.manager.end_all(why, kill_wait)
+            self.manager.end_all(why, kill_wait, number)
         for each in self.keepers.values():
-            order: Message = {"kind": "kill", "kill_wait": kill_wait}
-            if cause == texts.RESIZE:
-                order["signal"] = signal.SIGKILL
-            if each is self._batch and not self._over and not self.timed_out:
+            order: Message = {"kind": "kill", "signal": number, "kill_wait": kill_wait}
+            if why and each is self._batch and not self._over and not self.timed_out:
                 text = texts.cancelled("JOB %d" % self.place["job"], self.name, why)
                 order["text"] = text.decode()
             each.tell(order)

@@ -42,8 +42,9 @@ CAUSES = {
 }
 """By what the controller says when it ends a job."""
 
-RESIZE = "resize"
-"""What the controller says when a job that goes on gives a node back: everything there is killed at once."""
+AT_ONCE = ("resize", "suspended")
+"""What the controller says when everything is killed at once, without a word: a job that goes on gives the node back, or one
+that is suspended is cancelled."""
 
 
 OUT_OF_MEMORY = 253

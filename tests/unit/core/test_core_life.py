@@ -562,6 +562,15 @@ def test_memory_is_not_consumed_where_the_site_says_so() -> None:
     assert len(cluster.launched()) == 3
 
 
+def test_a_suspended_job_that_is_cancelled_is_killed_at_once(cluster: Cluster) -> None:
+    job_id = cluster.submit()
+    cluster.plan()
+    cluster.started(job_id)
+    cluster.tell(Suspend(cluster.now, ROOT, (JobSelection(job_id),)))
+    cluster.kill(str(job_id))
+    assert Terminate(job_id, 0, 0, ("n1",), "suspended") in cluster.effects
+
+
 @pytest.mark.parametrize(("signal", "by"), [(None, ALICE.user_id), (9, None)])
 def test_a_step_that_is_cancelled_tells_by_whom(cluster: Cluster, signal: int | None, by: int | None) -> None:
     job_id = cluster.submit()
