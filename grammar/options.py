@@ -276,7 +276,12 @@ def _one_of(**words: object) -> Value:
     return read
 
 
-EXCLUSIVE_WORDS = {"user": "user", "mcs": "mcs", "topo": "topo", "exclusive": "none", "oversubscribe": "oversubscribe"}
+OF_ALLOCATION = "allocation"
+"""The word of --exclusive that says nothing of the step which srun makes with its allocation."""
+
+EXCLUSIVE_WORDS = {"user": "user", "mcs": "mcs", "topo": "topo", "exclusive": "none", "oversubscribe": "oversubscribe"} | {
+    OF_ALLOCATION: "none"
+}
 _LEVELS = frozenset(("*", "block", "cyclic", "fcyclic", ""))
 _PACKING = frozenset(("pack", "nopack"))
 

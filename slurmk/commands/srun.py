@@ -501,7 +501,7 @@ def _step(
         values.pop("maximum_nodes", None)
     if options.get("tasks") is None and _by_layout(request):
         values.pop("tasks", None)
-    if is_exact(options):
+    if is_exact(options, site):
         values["exact"] = True
     if options.said.get("ntasks-per-socket", ("", ""))[0] == "environment":
         values.pop("tasks_per_socket", None)  # which then binds no task to its socket

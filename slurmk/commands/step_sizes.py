@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from grammar.options import OF_ALLOCATION
 from slurmk.commands.submission import Options
 from slurmk.model.job import JobRequest
+from slurmk.model.site import Site
 
 PLANE = "SLURM_DIST_PLANESIZE"
 
@@ -44,9 +46,13 @@ def sizes_of(options: Options, request: JobRequest, allocated: int) -> tuple[dic
     return {"tasks_per_node": None}, [text]
 
 
-def is_exact(options: Options) -> bool:
-    """Whether a step has only the CPUs that its tasks need: --exclusive says so of a step, too."""
-    return bool(options.get("exact") or (options.get("shared") == "none" and "ntasks" in options.said))
+def is_exact(options: Options, site: Site) -> bool:
+    """Whether a step has only the CPUs that its tasks need: --exclusive says so of a step, too, unless it is meant of the
+    allocation alone."""
+    word = (options.said.get("exclusive", ("", None))[1] or "").lower()
+    launch = site.parameters.get("LaunchParameters", "").lower().split(",")
+    of_step = options.get("shared") == "none" and word != OF_ALLOCATION and "srun_exclusive_allocation" not in launch
+    return bool(options.get("exact") or (of_step and "ntasks" in options.said))
 
 
 def _typed(options: Options, name: str) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from command_fakes import ALICE, FakeController, run_command
+from command_fakes import ALICE, FakeController, reference_site, run_command
 
 from grammar.options import OptionError
 from slurmk.commands.srun import check_exclusive_variable
@@ -55,11 +55,22 @@ def test_a_plane_of_the_job_is_one_of_the_step() -> None:
     assert of_job({}) == {}
 
 
-def test_exclusive_steps_of_a_number_of_tasks_are_exact() -> None:
-    assert is_exact(told("--exclusive -n2"))
-    assert is_exact(told("--exact"))
-    assert not is_exact(told("--exclusive"))
-    assert not is_exact(told("-n2"))
+@pytest.mark.parametrize(
+    ("arguments", "launch", "exact"),
+    [
+        ("--exclusive -n2", "", True),
+        ("--exact", "", True),
+        ("-n2", "", False),
+        ("--exclusive", "", False),
+        ("--exclusive=allocation -n2", "", False),
+        ("--exclusive=Allocation --exact -n2", "", True),
+        ("--exclusive -n2", "srun_exclusive_allocation", False),
+        ("--exact --exclusive -n2", "mpir_use_nodeaddr,srun_exclusive_allocation", True),
+    ],
+)
+def test_exclusive_steps_of_a_number_of_tasks_are_exact(arguments: str, launch: str, exact: bool) -> None:
+    """--exclusive=allocation, or LaunchParameters, means it of the allocation alone."""
+    assert is_exact(told(arguments), reference_site(parameters={"LaunchParameters": launch})) is exact
 
 
 def test_options_of_allocations_are_told_of_where_they_were_typed() -> None:
