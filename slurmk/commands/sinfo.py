@@ -77,8 +77,13 @@ OTHER_WORDS: dict[str, str] = {
     "futr": "future",
     "unk": "unknown",
     "plnd": "planned",
+    "boot": "reboot",
+    "boot^": "reboot^",
+    "reboot_requested": "reboot",
+    "reboot_issued": "reboot^",
+    "invalid_reg": "inval",
 }
-"""Short words that are no beginning of a long one."""
+"""Words that are no beginning of one of those."""
 
 ALL_FIELDS = "|".join(
     [*(f"%{letter}" for letter in "abcdefghilmnoprstuvwz"), *(f"%{letter} " for letter in "ABCDEFGHILMNOPRSTUVXYZ")]
@@ -213,12 +218,23 @@ def _read_states(request: Request) -> None:
         return
     if text.lower() == "all":
         return
-    request.all_states = "&" in text
-    words = (word.strip() for word in re.split(r"[,&]", text))
-    request.states = tuple(_state(word) for word in words if word) or (lambda view: False,)
+    request.all_states = bool(re.search("[&+]", text))
+    request.states = tuple(_state(word) for word in re.split("[,&+]", text) if word) or (_none,)
+
+
+def _none(view: NodeView) -> bool:
+    return False
 
 
 def _state(word: str) -> Matcher:
+    """``down``, or with ``~`` or ``!`` before it all others. Raises Failure."""
+    if word[0] in "~!":
+        named = _named_state(word[1:]) if word[1:] else _none
+        return lambda view: not named(view)
+    return _named_state(word)
+
+
+def _named_state(word: str) -> Matcher:
     name = next((name for name in STATES if word and name.startswith(word.lower())), OTHER_WORDS.get(word.lower()))
     if name is None:
         raise Failure(f'sinfo: error: Bad state string: "{word}"\nsinfo: error: valid states: {",".join(STATES)}\n')

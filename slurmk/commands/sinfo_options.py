@@ -44,7 +44,7 @@ OPTIONS: tuple[CommandOption, ...] = (
     CommandOption(("list-reasons",), "R", meaning="why nodes are down or drained"),
     CommandOption(("summarize",), "s", meaning="one row for each partition"),
     CommandOption(("sort",), "S", _VALUE, meaning="order, by letters of --format", variables=("SINFO_SORT",)),
-    CommandOption(("states",), "t", _VALUE, meaning="nodes in these states only: one of a,b or all of a&b"),
+    CommandOption(("states",), "t", _VALUE, meaning="nodes in these states only: one of a,b or all of a&b, and ~a for others"),
     CommandOption(("reservation",), "T", meaning="reservations only"),
     USAGE,
     CommandOption(("verbose",), "v", status=Status.ACCEPTED, note="there is nothing more to tell"),

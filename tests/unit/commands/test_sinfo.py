@@ -227,6 +227,38 @@ def test_refusals(controller: FakeController, arguments: list[str], errors: str,
     assert (said.err, said.code) == (errors, code)
 
 
+@pytest.mark.parametrize(
+    ("states", "nodes"),
+    [
+        ("idle+drain", "78"),
+        ("idle&drain", "78"),
+        ("down+~drain", "56"),
+        ("down&!drain", "56"),
+        ("~drain", "123456"),
+        ("!drain", "123456"),
+        ("alloc+~drain", ""),
+        ("down,~idle", "56"),
+        ("~down,idle", "123478"),
+        ("~down&idle,drain", "78"),
+        ("idle&&drain", "78"),
+        ("idle&~", "123478"),
+        ("~", "12345678"),
+        ("BOOT", ""),
+        ("~reboot_issued", "12345678"),
+    ],
+)
+def test_states_together_and_all_but_one(controller: FakeController, states: str, nodes: str) -> None:
+    for names, state in (("n[5-6]", "down"), ("n[7-8]", "drain")):
+        assert run_command(controller, "scontrol", "update", f"nodename={names}", f"state={state}", "reason=x").code == 0
+    said = run_command(controller, "sinfo", "-Nh", "-p", "debug", "-o", "%N", f"--states={states}")
+    assert (said.out.split(), said.err, said.code) == ([f"n{each}" for each in nodes], "", 0)
+
+
+@pytest.mark.parametrize(("states", "bad"), [("~~drain", "~drain"), ("idle & drain", "idle "), ("down+npc", "npc")])
+def test_the_state_that_is_none_is_told(controller: FakeController, states: str, bad: str) -> None:
+    assert run_command(controller, "sinfo", f"--states={states}").err.startswith(f'sinfo: error: Bad state string: "{bad}"\n')
+
+
 def test_unknown_state_lists_the_known_ones(controller: FakeController) -> None:
     said = run_command(controller, "sinfo", "-t", "foo")
     assert said.code == 1
