@@ -228,6 +228,8 @@ def _check_update(turn: Turn, event: UpdateJob, chosen: JobSelection, job: Job) 
     phase = phase_of(job)
     if phase is Phase.FINISHED and not all(name in _AFTERWARDS for name, _ in event.changes):
         raise SlurmError(Errno.JOB_FINISHED)
+    if any(isinstance(value, str) and len(value) > _LONGEST.get(name, len(value)) for name, value in event.changes):
+        raise SlurmError(Errno.PATHNAME_TOO_LONG)
     for name, _ in event.changes:
         field = FIELDS.get(name)
         if field is None:
@@ -601,6 +603,16 @@ _PLAIN = _words(
 )
 
 _TRES = _words("tres_per_job tres_per_socket tres_per_task cpus_per_tres memory_per_tres")
+
+_LONGEST = dict.fromkeys(
+    _words(
+        "name comment extra constraints prefer account partition qos wckey mail_user reservation"
+        " tres_per_node tres_bind tres_freq"
+    )
+    + _TRES,
+    1024,
+) | dict.fromkeys(_words("standard_input standard_output standard_error current_working_directory"), 4096)
+"""Characters that a text may have."""
 
 _COUNTS = frozenset(_words("minimum_cpus tasks minimum_nodes tasks_per_node minimum_cpus_per_node"))
 """Sizes that are looked at even for a job that is held."""

@@ -304,3 +304,22 @@ def test_lists_are_as_long_as_that_of_the_nodes(cluster: Cluster, changes: dict[
     change(cluster, "n1", "n2", **changes)
     assert cluster.refusal() is Errno.INVALID_NODE_NAME
     assert cluster.machine.nodes["n1"] == before
+
+
+@pytest.mark.parametrize(
+    ("field", "longest"), [("name", 1024), ("comment", 1024), ("mail_user", 1024), ("standard_output", 4096)]
+)
+def test_texts_may_be_so_long_and_no_longer(cluster: Cluster, field: str, longest: int) -> None:
+    cluster.submit()
+    cluster.update("1", **{field: "a" * longest})
+    assert cluster.saved()
+    cluster.update("1", **{field: "a" * (longest + 1)})
+    assert cluster.refusal() is Errno.PATHNAME_TOO_LONG
+
+
+def test_a_length_is_looked_at_after_the_owner_and_before_the_rest(cluster: Cluster) -> None:
+    cluster.submit()
+    cluster.update("1", BOB, constraints="a" * 1025)
+    assert cluster.refusal() is Errno.USER_ID_MISSING
+    cluster.update("1", constraints="a" * 1025)
+    assert cluster.refusal() is Errno.PATHNAME_TOO_LONG
