@@ -190,8 +190,8 @@ class Preemption:
     """Who may preempt whom: jobs in partitions of a lower tier, or of QOS that the job's QOS (``preempts``) names.
 
     ``served`` are waiting jobs that others give way to already. With ``youngest_first`` those that began last give way first,
-    whatever their priorities are. Licences are a reason to preempt with ``reclaims_licenses`` alone. Who is suspended for others
-    keeps its memory with ``memory_stays``.
+    whatever their priorities are. Licences are a reason to preempt with ``reclaims_licenses`` alone. A job that is
+    suspended for others keeps its memory with ``memory_stays``.
     """
 
     by_partition: bool
