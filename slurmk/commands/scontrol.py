@@ -365,26 +365,19 @@ async def _tell(session: Session, names: Sequence[str], event: Callable[[tuple[J
 def _requeueing(hold: bool) -> Command:
     async def run_requeue(session: Session, arguments: Sequence[str]) -> int:
         words = list(arguments)
-        special = words[0].lower() in ("state=specialexit", "state=se")
-        incomplete = len(words) > 1 and words[0].lower() == "incomplete"
-        if special or incomplete:
+        special = incomplete = False
+        while words and ((to_special := _is_special_exit(words[0])) or "incomplete".startswith(words[0].lower() or "-")):
+            special, incomplete = special or to_special, incomplete or not to_special
             del words[0]
-        if incomplete:  # what has ended stays ended
-            words = [word for word in _names(words) if not _has_ended(session, word)]
         caller, now = session.call.caller, session.controller.now()
-        return await _tell(
-            session, _names(words), lambda selections: Requeue(now, caller, selections, hold=hold, special_exit=special)
-        )
+        settings = {"hold": hold, "special_exit": special, "incomplete": incomplete}
+        return await _tell(session, _names(words), lambda selections: Requeue(now, caller, selections, **settings))
 
     return run_requeue
 
 
-def _has_ended(session: Session, name: str) -> bool:
-    try:
-        machine = session.controller.machine
-        return all(job.state.finished for job in machine.select(parse(name, machine.jobs.values())))
-    except SlurmError:
-        return False
+def _is_special_exit(word: str) -> bool:
+    return word.lower().startswith(("state=specialexit", "state=se"))
 
 
 def _suspending(resume: bool) -> Command:

@@ -21,6 +21,7 @@ CREDENTIALS_EXPIRE = 120
 """Seconds that Slurm's credentials are good for (AuthInfo=cred_expire): a job that was requeued waits longer than that."""
 
 REQUEUED_HELD = "job requeued in held state"
+REQUEUED_SPECIAL = "job requeued in special exit state"
 FIRST_RETRY_DELAY = 60
 LONGEST_RETRY_DELAY = 3600
 """Seconds that a job waits after its launch failed for a reason that may pass; doubled with each failure in a row."""
@@ -236,6 +237,8 @@ def _back_in_queue(turn: Turn, job: Job) -> Job:
     if job.flags & JobFlag.REQUEUE_HOLD:
         by_exit = job.reason is Reason.JOB_HELD_USER  # RequeueExitHold
         return again(turn, job, held=Reason.JOB_HELD_USER, description="" if by_exit else REQUEUED_HELD)
+    if job.flags & JobFlag.SPECIAL_EXIT:
+        return again(turn, job, held=Reason.JOB_HELD_USER, description=REQUEUED_SPECIAL)
     return again(turn, job, delay=0 if job.request.expedited_requeue else None)
 
 

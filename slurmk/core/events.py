@@ -113,13 +113,15 @@ class Hold:
 
 @dataclass(frozen=True, slots=True)
 class Requeue:
-    """scontrol requeue / requeuehold: end the job and put it back in the queue."""
+    """scontrol requeue / requeuehold: end the job and put it back in the queue; what waits or has ended stays as it is where
+    ``incomplete`` is set."""
 
     time: float
     caller: Caller
     selections: tuple[JobSelection, ...]
     hold: bool = False
     special_exit: bool = False
+    incomplete: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from grammar.dependencies import format_dependency
 from slurmk.core import dependencies, mail, reservation_use, resizing, selection, submission, suspension
 from slurmk.core.demands import Refusal, demand_in, least_cpus
 from slurmk.core.effects import Accepted, Refused, SaveStep, UpdateLimit
-from slurmk.core.endings import REQUEUED_HELD, again, requeue
+from slurmk.core.endings import REQUEUED_HELD, REQUEUED_SPECIAL, again, requeue
 from slurmk.core.errors import Errno, SlurmError
 from slurmk.core.events import Caller, Hold, JobSelection, Requeue, Suspend, UpdateJob, UpdateStep
 from slurmk.core.feasibility import is_beyond, unknown_features
@@ -118,6 +118,8 @@ def requeue_jobs(turn: Turn, event: Requeue) -> None:
             raise SlurmError(Errno.NOT_HET_JOB_LEADER)
         phase = phase_of(job)
         held = event.hold or event.special_exit
+        if event.incomplete and phase in (Phase.PENDING, Phase.FINISHED):
+            return
         if phase is Phase.PENDING:
             raise SlurmError(Errno.JOB_PENDING)
         if not job.batch:
@@ -129,9 +131,10 @@ def requeue_jobs(turn: Turn, event: Requeue) -> None:
         if event.special_exit:
             job = replace(job, flags=job.flags | JobFlag.SPECIAL_EXIT)
         if phase is Phase.FINISHED:
-            again(turn, job, held=Reason.JOB_HELD_USER if held else None, description=REQUEUED_HELD if held else "")
+            description = REQUEUED_HELD if event.hold else REQUEUED_SPECIAL if event.special_exit else ""
+            again(turn, job, held=Reason.JOB_HELD_USER if held else None, description=description)
         else:
-            requeue(turn, job, Reason.NONE, held=held)
+            requeue(turn, job, Reason.NONE, held=event.hold)
 
     for_each_element(turn, event.selections, act)
 

@@ -254,6 +254,33 @@ def requeue(cluster: Cluster, job: int, *, hold: bool = False) -> None:
     cluster.tell(Requeue(cluster.now, ALICE, (JobSelection(job),), hold=hold))
 
 
+@pytest.mark.parametrize("hold", [False, True])
+@pytest.mark.parametrize("ended", [False, True])
+def test_requeue_as_special_exit_tells_which_command_it_was(cluster: Cluster, hold: bool, ended: bool) -> None:
+    job_id = cluster.submit()
+    cluster.plan()
+    if ended:
+        cluster.run_to_end(job_id)
+    cluster.tell(Requeue(cluster.now, ALICE, (JobSelection(job_id),), hold=hold, special_exit=True))
+    if not ended:
+        cluster.released(job_id)
+    job = cluster.job(job_id)
+    assert (job.state, job.priority, bool(job.flags & JobFlag.SPECIAL_EXIT)) == (JobState.PENDING, 0, True)
+    assert job.state_description == f"job requeued in {'held' if hold else 'special exit'} state"
+
+
+def test_requeue_of_what_is_incomplete_leaves_what_waits_and_what_has_ended(cluster: Cluster) -> None:
+    waiting, ended, running = cluster.submit(hold=True), cluster.submit(), cluster.submit()
+    cluster.plan()
+    cluster.run_to_end(ended)
+    before = [cluster.job(job_id) for job_id in (waiting, ended)]
+    chosen = tuple(JobSelection(job_id) for job_id in (waiting, ended, running))
+    cluster.tell(Requeue(cluster.now, ALICE, chosen, incomplete=True))
+    assert [cluster.job(job_id) for job_id in (waiting, ended)] == before
+    cluster.released(running)
+    assert (cluster.job(running).state, cluster.job(running).restarts) == (JobState.PENDING, 1)
+
+
 def test_requeue(cluster: Cluster) -> None:
     job_id = cluster.submit()
     requeue(cluster, job_id)
