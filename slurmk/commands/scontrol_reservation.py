@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import grp
 import pwd
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -23,6 +24,7 @@ from slurmk.core.effects import Accepted, Refused
 from slurmk.core.errors import MESSAGES, Errno
 from slurmk.core.events import CreateReservation, DeleteReservation, UpdateReservation
 from slurmk.core.reservation_use import UNKNOWN_NAME
+from slurmk.core.reservations import counts_cores
 from slurmk.model.reservation import (
     KEEPING,
     PURGE_AFTER,
@@ -47,9 +49,10 @@ class Session(scontrol_session.Session, Protocol):
 class Wrong(Exception):
     """What was typed cannot be meant; ``lines`` go to standard error before the command's own words."""
 
-    def __init__(self, text: str, *lines: str) -> None:
+    def __init__(self, text: str, *lines: str, alone: bool = False) -> None:
         super().__init__(text)
         self.lines = lines
+        self.alone = alone  # nothing is said of what becomes of the reservation
 
 
 class Unknown(Exception):
@@ -153,14 +156,31 @@ def _number(text: str) -> int | None:
     return number if number <= MOST else None
 
 
-def _count(field: str, word: str) -> Read:
-    def read(typed: _Typed) -> Changes:
-        numbers = [_number(part) for part in typed.value.split(",")]
-        if not numbers or None in numbers:
-            raise Wrong(f"Invalid {word} count {typed.value}.")
-        return {field: sum(number for number in numbers if number)}
+def _node_count(typed: _Typed) -> Changes:
+    _check_one("NodeCnt", typed)
+    found = _number(typed.value)
+    if found is None:
+        raise Wrong(f'"{typed.value}" is not a valid node count', alone=True)
+    _check_plain(typed)
+    return {"node_count": found}
 
-    return read
+
+def _core_count(typed: _Typed) -> Changes:
+    """What is no number is none."""
+    _check_one("CoreCnt", typed)
+    _check_plain(typed)
+    digits = re.match(r"\s*([0-9]{1,8})", typed.value)
+    return {"core_count": int(digits[1]) or None if digits else None}
+
+
+def _check_one(name: str, typed: _Typed) -> None:
+    if "," in typed.value:
+        raise Wrong(f"Using a comma separated array for {name} is no longer valid.", alone=True)
+
+
+def _check_plain(typed: _Typed) -> None:
+    if typed.sign:
+        raise Wrong(f"The +=/-= notation is not supported when updating {typed.key}.")
 
 
 def _nodes(typed: _Typed) -> Changes:
@@ -316,13 +336,13 @@ KEYS: tuple[Key, ...] = (
     Key("EndTime", 1, _moment("end_time", "end")),
     Key("Duration", 1, _duration),
     Key("Flags", 2, _flags),
-    Key("NodeCnt", 5, _count("node_count", "node")),
-    Key("NodeCount", 5, _count("node_count", "node")),
+    Key("NodeCnt", 5, _node_count),
+    Key("NodeCount", 5, _node_count),
     Key("Nodes", 5, _nodes),
-    Key("CoreCnt", 5, _count("core_count", "core")),
-    Key("CoreCount", 5, _count("core_count", "core")),
-    Key("CPUCnt", 5, _count("core_count", "core")),
-    Key("CPUCount", 5, _count("core_count", "core")),
+    Key("CoreCnt", 5, _core_count),
+    Key("CoreCount", 5, _core_count),
+    Key("CPUCnt", 5, _core_count),
+    Key("CPUCount", 5, _core_count),
     Key("Features", 2, _text("features")),
     Key("Licenses", 2, _text("licenses")),
     Key("PartitionName", 1, _text("partition")),
@@ -401,7 +421,7 @@ _IN_ONE_PARTITION = (
 def _refuse(session: Session, wrong: Wrong, end: str) -> int:
     for line in wrong.lines:
         session.say(f"{line}\n")
-    return session.say(f"scontrol: error: {wrong}{end}\n")
+    return session.say(f"scontrol: error: {wrong}{'' if wrong.alone else end}\n")
 
 
 async def create(session: Session, arguments: Sequence[str]) -> int:
@@ -454,13 +474,15 @@ def _tell_contradiction(session: Session, request: ReservationRequest) -> None:
     if reservation is None or not session.call.caller.operator:
         return
     flags = (reservation.flags | request.flags) & ~request.dropped_flags
-    if flags & REPLACING and flags & KEEPING:
-        session.say(f"scontrol: error: {NOT_REPLACED}\n")
-    elif request.flags & REPLACING and reservation.flags & ReservationFlag.SPEC_NODES:
+    if request.flags & REPLACING and reservation.flags & ReservationFlag.SPEC_NODES:
         session.say(
             "scontrol: error: Reservation can't be updated with REPLACE or REPLACE_DOWN flags;"
             " they should be updated on a NodeCnt reservation\n"
         )
+    elif flags & REPLACING and flags & KEEPING:
+        session.say(f"scontrol: error: {NOT_REPLACED}\n")
+    elif counts_cores(reservation, request):
+        session.say("scontrol: error: Updating core/node TRES not supported for core-based reservations\n")
     elif bin(flags & REPEATING).count("1") > 1:
         session.say(
             "scontrol: error: Cannot update reservation to have multiple reoccurring flags."

@@ -103,6 +103,7 @@ class Errno(IntEnum):
     NOT_HET_JOB = 2106
     NOT_HET_JOB_LEADER = 2107
     NOT_WHOLE_HET_JOB = 2108
+    CORE_RESERVATION_UPDATE = 2109
     DUPLICATE_STEP_ID = 2110
     INVALID_CORE_COUNT = 2111
     X11_NOT_AVAIL = 2112
@@ -267,6 +268,7 @@ MESSAGES: dict[Errno, str] = {
     Errno.NOT_HET_JOB: "Job not heterogeneous job",
     Errno.NOT_HET_JOB_LEADER: "Job not heterogeneous job leader",
     Errno.NOT_WHOLE_HET_JOB: "Operation not permitted on individual component of heterogeneous job",
+    Errno.CORE_RESERVATION_UPDATE: "Core-based reservation can not be updated",
     Errno.DUPLICATE_STEP_ID: "Duplicate job step id",
     Errno.INVALID_CORE_COUNT: "Core count for reservation node list is not consistent!",
     Errno.X11_NOT_AVAIL: "X11 forwarding not available",

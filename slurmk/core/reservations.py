@@ -182,13 +182,20 @@ def _changed(turn: Turn, reservation: Reservation, request: ReservationRequest) 
     changed = _with_times(turn, changed, request)
     changed = with_partition(turn.state, changed, request)
     moved = changed.start_time != reservation.start_time or changed.end_time != reservation.end_time
-    if request.nodes is not None or request.node_count is not None or request.core_count is not None:
+    if counts_cores(reservation, request):
+        raise SlurmError(Errno.CORE_RESERVATION_UPDATE)
+    if request.nodes is not None or request.node_count is not None:
         changed = with_resources(turn, changed, request)
     elif request.licenses is not None:
         changed = replace(changed, licenses=licenses(turn.state, request.licenses))
     if moved:
         check_overlap(turn.state, changed, changed.nodes)
     return _with_details(changed, request)
+
+
+def counts_cores(reservation: Reservation, request: ReservationRequest) -> bool:
+    """Whether a change would give other cores to a reservation of some of its nodes' cores, or have it hold some alone."""
+    return bool(request.core_count) or (bool(reservation.cores) and bool(request.node_count or request.nodes))
 
 
 def _skipped(turn: Turn, reservation: Reservation) -> Reservation:

@@ -262,3 +262,36 @@ def test_a_users_may_delete_flag(controller: FakeController) -> None:
     run_command(controller, *CREATE, *words, caller=ROOT)
     said = run_command(controller, "scontrol", "update", "reservationname=r", "nodes=n6", caller=ALICE)
     assert said.code == 1
+
+
+COUNTS: tuple[tuple[str, str], ...] = (
+    ("nodecnt=2,1", "scontrol: error: Using a comma separated array for NodeCnt is no longer valid.\n"),
+    ("corecnt=2,1", "scontrol: error: Using a comma separated array for CoreCnt is no longer valid.\n"),
+    ("nodecnt=2-3", 'scontrol: error: "2-3" is not a valid node count\n'),
+    ("nodecnt+=x", 'scontrol: error: "x" is not a valid node count\n'),
+    (
+        "NodeCnt-=1",
+        "scontrol: error: The +=/-= notation is not supported when updating NodeCnt.  No reservation update.\n",
+    ),
+    (
+        "corecnt=2x",
+        "scontrol: error: Updating core/node TRES not supported for core-based reservations\n"
+        "slurm_update error: Core-based reservation can not be updated\n",
+    ),
+    ("corecnt=x", ""),
+)
+
+
+@pytest.mark.parametrize(("word", "error"), COUNTS)
+def test_counts_of_a_reservation_that_there_is(controller: FakeController, word: str, error: str) -> None:
+    run_command(controller, *CREATE, "reservationname=f1", START, "duration=60", "users=root", "nodecnt=2")
+    said = run_command(controller, "scontrol", "update", "reservation=f1", word)
+    assert (said.out, said.err, said.code) == ("" if error else "Reservation updated.\n", error, bool(error))
+
+
+@pytest.mark.parametrize("word", ["nodecnt=1", "nodes=n1"])
+def test_a_reservation_of_cores_keeps_its_nodes(controller: FakeController, word: str) -> None:
+    run_command(controller, *CREATE, "reservationname=f1", START, "duration=60", "users=root", "nodes=n7,n8", "corecnt=4")
+    said = run_command(controller, "scontrol", "update", "reservation=f1", word)
+    assert said.err.endswith("slurm_update error: Core-based reservation can not be updated\n")
+    assert " Nodes=n[7-8] NodeCnt=2 CoreCnt=4 " in run_command(controller, "scontrol", "-o", "show", "res", "f1").out
