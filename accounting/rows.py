@@ -171,7 +171,7 @@ def job_row(job: Job, db_index: int, requested: Requested, association_id: int, 
         nodes_requested=requested.nodes,
         cpus_allocated=allocation.cpus if allocation else 0,
         cpus_requested=requested.cpus,
-        tres_allocated=_allocated_tres(allocation) if allocation else "",
+        tres_allocated=_allocated_tres(allocation, billed=not job.het_job_id) if allocation else "",
         tres_requested=tres_text(requested.tres),
         constraints=text(request.constraints),
         licenses=text(request.licenses),
@@ -277,9 +277,11 @@ def tres_text(amounts: dict[str, int]) -> str:
     return ",".join(f"{name}={f'{amount}M' if name == 'mem' else amount}" for name, amount in sorted(amounts.items()) if amount)
 
 
-def _allocated_tres(allocation: Allocation) -> str:
+def _allocated_tres(allocation: Allocation, *, billed: bool) -> str:
+    """What a job has; nothing is billed for a component of a het job, as in Slurm."""
     cpus = allocation.cpus
-    amounts = {"billing": cpus, "cpu": cpus, "mem": allocation.memory, "node": len(allocation.shares)}
+    amounts = {"billing": cpus} if billed else {}
+    amounts |= {"cpu": cpus, "mem": allocation.memory, "node": len(allocation.shares)}
     for share in allocation.shares:
         for item in share.gres:
             name = f"gres/{item.name}"

@@ -366,7 +366,7 @@ class JobText:
 
     def requested_tres(self, job: Job) -> str:
         requested = self._requests.of(job)
-        return self._tres(requested.cpus, requested.memory, requested.nodes, dict(requested.gres))
+        return _tres(requested.cpus, requested.memory, requested.nodes, dict(requested.gres))
 
     def allocated_tres(self, job: Job) -> str | None:
         allocation = job.allocation
@@ -377,12 +377,7 @@ class JobText:
             for item in share.gres:
                 if self.machine.site.counts(f"gres/{item.name}"):
                     gres[item.name] = gres.get(item.name, 0) + item.count
-        return self._tres(allocation.cpus, allocation.memory, len(allocation.shares), gres)
-
-    def _tres(self, cpus: int, memory: int, nodes: int, gres: dict[str, int]) -> str:
-        amounts = {"cpu": cpus, "mem": memory, "node": nodes, "billing": cpus}
-        amounts.update({f"gres/{name}": count for name, count in gres.items()})
-        return format_tres(amounts)
+        return _tres(allocation.cpus, allocation.memory, len(allocation.shares), gres, billed=not job.het_job_id)
 
     def tres_or_allocated(self, job: Job) -> str:
         return self.allocated_tres(job) or self.requested_tres(job)
@@ -434,6 +429,15 @@ class JobText:
 
     def mail_types(self, job: Job) -> str:
         return format_mail_type(job.request.mail_type)
+
+
+def _tres(cpus: int, memory: int, nodes: int, gres: dict[str, int], *, billed: bool = True) -> str:
+    """TRES as text; nothing is billed for what a component of a het job has."""
+    amounts = {"cpu": cpus, "mem": memory, "node": nodes}
+    if billed:
+        amounts["billing"] = cpus
+    amounts.update({f"gres/{name}": count for name, count in gres.items()})
+    return format_tres(amounts)
 
 
 def step_id_text(step: Step, job: Job | None) -> str:

@@ -139,8 +139,10 @@ def _array_tasks(view: JobView) -> str:
 
 def _billable(view: JobView) -> Number:
     job = view.job
+    if job.het_job_id and (job.allocation is not None or job.pending):
+        return number(0.0)
     if job.allocation is None:
-        return number(0.0) if job.het_job_id and job.pending else UNSET_FLOAT
+        return UNSET_FLOAT
     partition = view.text.machine.partitions.get(job.allocation.partition)
     amounts = {"cpu": job.allocation.cpus, "mem": job.allocation.memory, "node": len(job.allocation.shares)}
     for share in job.allocation.shares:

@@ -397,3 +397,15 @@ def test_a_ping_in_each_version() -> None:
         "mode",
         "primary",
     ]
+
+
+def test_components_of_a_het_job_are_not_billed() -> None:
+    controller = FakeController()
+    run_command(controller, "sbatch", "-J", "alone", "--wrap", "true")
+    run_command(controller, "sbatch", "-J", "component", "-n", "1", ":", "-n", "2", "--wrap", "true")
+    controller.start_all()
+    jobs = {job["name"]: job for job in ask(controller, "squeue", "--json")["jobs"]}
+    assert jobs["alone"]["tres_alloc_str"].endswith("node=1,billing=1")
+    assert jobs["component"]["tres_alloc_str"].endswith("node=1")
+    assert "billing=" in jobs["component"]["tres_req_str"]
+    assert jobs["component"]["billable_tres"] == {"set": True, "infinite": False, "number": 0.0}
