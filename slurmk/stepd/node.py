@@ -104,6 +104,7 @@ class Node:
         self._limit_told = False  # the end is as it was told apart, not as the description has it
         self._peer: Optional[asyncio.Task[Any]] = None
         self._programs: Dict[int, asyncio.Future[int]] = {}  # of the site, by process
+        self._sessions: Set[int] = set()  # of those programs, also for what they started and left
         self._prologed: Optional[asyncio.Task[bool]] = None
         self._ended: Message = {}  # what the controller said of the job's end
         self._cleaning = False  # the epilog runs, or has run
@@ -285,19 +286,26 @@ class Node:
 
     async def _run_prolog(self) -> bool:
         try:
-            await site_programs.run(self.job, self.index, "prolog", self._programs.__setitem__)
+            await site_programs.run(self.job, self.index, "prolog", self._watch)
         except (site_programs.Failed, OSError) as error:
             self.reports.add("prolog_failed", message=str(error))
             return False
         finally:
+            self._sessions.clear()
             asyncio.get_running_loop().call_soon(self._check_released)
         return True
 
+    def _watch(self, process: int, ended: asyncio.Future[int]) -> None:
+        """A program of the site runs; what it starts is its own until all of them are over."""
+        self._programs[process] = ended
+        self._sessions.add(process)
+
     async def _run_epilog(self) -> None:
         try:
-            await site_programs.run(self.job, self.index, "epilog", self._programs.__setitem__, self._ended)
+            await site_programs.run(self.job, self.index, "epilog", self._watch, self._ended)
         except (site_programs.Failed, OSError) as error:
             self.reports.add("epilog_failed", message=str(error))
+        self._sessions.clear()
         self._released = self.reports.add("released")
 
     # ---------------------------------------------------------------- keepers and the script
@@ -535,6 +543,8 @@ class Node:
         ours = {*self.keepers, *self._programs}
         strays = [child for child in processes.children(os.getpid()) or [] if child not in ours]
         for child in strays:
+            if processes.session_of(child) in self._sessions:
+                continue
             processes.send_signal([child, *processes.descendants(child)], signal.SIGKILL)
         if self._released == -1 and not self.keepers:
             self._finished.set()

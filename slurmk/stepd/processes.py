@@ -68,6 +68,14 @@ def start_time(process: int) -> int:
     return int(found[19]) if found else 0
 
 
+def session_of(process: int) -> int:
+    """The session that the process is of; 0 when it is gone."""
+    try:
+        return os.getsid(process)
+    except OSError:
+        return 0
+
+
 def descendants(process: int) -> List[int]:
     """All processes below this one that still run (zombies are not counted)."""
     found: List[int] = []

@@ -136,10 +136,13 @@ async def _run_one(kind: str, path: str, told: Mapping[str, str], watch: Watch, 
     watch(process, ended)
     said = _Saying(read)
     said.begin(loop)
+    until = None if seconds is None else loop.time() + seconds
     try:
         done, _ = await asyncio.wait({ended}, timeout=seconds)
         if not done:
             await _end(process, ended)
+        elif not await ended:  # what it started counts for as long as it holds the output
+            await asyncio.wait({said.over}, timeout=None if until is None else max(0.0, until - loop.time()))
         status = await ended
         said.read()
     finally:
@@ -188,10 +191,19 @@ class _Saying:
         os.set_blocking(descriptor, False)
         self._descriptor = descriptor
         self._said = b""
+        self.over: asyncio.Future[None]  # done when nobody is left to say something
 
     def begin(self, loop: asyncio.AbstractEventLoop) -> None:
         """Listen until nobody is left to say something, or the descriptor is taken off the loop."""
-        loop.add_reader(self._descriptor, lambda: self.read() or loop.remove_reader(self._descriptor))
+        self.over = loop.create_future()
+
+        def take() -> None:
+            if not self.read():
+                loop.remove_reader(self._descriptor)
+                if not self.over.done():
+                    self.over.set_result(None)
+
+        loop.add_reader(self._descriptor, take)
 
     def read(self) -> bool:
         """Take what is there now; false when there will be no more."""

@@ -122,13 +122,23 @@ def test_one_that_dies_of_a_signal(tmp_path: Path) -> None:
         ran("prolog", script(tmp_path / "dies", "kill -9 $$"))
 
 
-def test_what_it_leaves_behind_ends_with_it(tmp_path: Path) -> None:
-    ran("prolog", script(tmp_path / "leaves", f"sleep 60 & echo $! > {tmp_path}/left"))
+@pytest.mark.parametrize(("output", "timeout", "waits"), [(" >/dev/null 2>&1", None, False), ("", 0.3, True)])
+def test_what_it_leaves_behind_ends_with_it(tmp_path: Path, output: str, timeout: float | None, waits: bool) -> None:
+    """At once; or once it has used up the time that there is, where it holds the program's output."""
+    began = time.monotonic()
+    ran("prolog", script(tmp_path / "leaves", f"sleep 60{output} & echo $! > {tmp_path}/left"), timeout=timeout)
+    assert (time.monotonic() - began >= 0.3) >= waits
     left = int((tmp_path / "left").read_text())
     end = time.monotonic() + 10
     while lives(left) and time.monotonic() < end:
         time.sleep(0.01)
     assert not lives(left)
+
+
+def test_what_it_started_is_waited_for_while_it_may_say_something(tmp_path: Path) -> None:
+    began = time.monotonic()
+    ran("epilog", script(tmp_path / "talks", "(sleep 0.3; echo late) &"))
+    assert time.monotonic() - began >= 0.3
 
 
 def lives(process: int) -> bool:
