@@ -27,7 +27,7 @@ from slurmk.core.events import JobSelection
 from slurmk.core.selection import parse, parse_step
 from slurmk.core.submission import tracks_keys
 from slurmk.model.job import BATCH_STEP, EXTERN_STEP, GresShare, Job, JobRequest, NodeShare, Step
-from slurmk.model.node import Node
+from slurmk.model.node import SHARED_DEVICES, Node
 from slurmk.model.requested import gres_nodes, has_step_manager
 from slurmk.model.states import INFINITE, NO_VALUE, JobState
 
@@ -187,7 +187,7 @@ def _gres_total(shares: Iterable[NodeShare]) -> str:
 
 
 def _gres_name(gres: GresShare) -> str:
-    return f"{gres.name}:{gres.type}" if gres.type else gres.name
+    return f"{gres.name}:{gres.type}" if gres.type and gres.name not in SHARED_DEVICES else gres.name
 
 
 def _gres_on_node(share: NodeShare, nodes: Mapping[str, Node]) -> str:

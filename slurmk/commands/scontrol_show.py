@@ -471,19 +471,32 @@ async def _show_topology(session: Session, arguments: Sequence[str]) -> int:
         return 0
     if session.controller.machine.site.blocks:
         return _show_blocks(session, arguments)
-    kind, _, name = arguments[0].lower().partition("=") if arguments else ("", "", "")
-    if arguments and kind not in ("node", "unit", "switch"):
+    kind, _, name = arguments[0].partition("=") if arguments else ("", "", "")
+    if arguments and kind.lower() not in ("node", "unit", "switch", "block"):
         session.output.error("slurm_load_topo error: Requested topology configuration is not available\n")
         return 0
+    of_nodes = kind.lower() == "node"
+    wanted = _node_names(name) if of_nodes else {name}
     found = False
     for switch in switches.values():
         nodes = nodes_below(switch, switches)
-        if not arguments or (name in nodes if kind == "node" else name == switch.name.lower()):
+        if not name or wanted <= (nodes if of_nodes else {switch.name}):
             session.output.write(_switch_line(switch, switches, nodes))
             found = True
-    if kind == "node" and not found:
-        session.output.error(f"scontrol: error: Topology information contains no switch with nodes {name}\n")
+    if name and not found:
+        session.output.error(f"scontrol: error: Topology information contains no switch {_SOUGHT[of_nodes]} {name}\n")
     return 0
+
+
+_SOUGHT = {True: "with nodes", False: "named"}
+
+
+def _node_names(text: str) -> set[str]:
+    """The nodes of a list; a text that is none stands for itself."""
+    try:
+        return set(expand(text))
+    except HostlistError:
+        return {text}
 
 
 def _show_blocks(session: Session, arguments: Sequence[str]) -> int:

@@ -284,7 +284,7 @@ FIELDS: tuple[RowField, ...] = (
     _field("z", "SocketCoreThread", "S:C:T", {"value": _shape, "exact_key": _shaped}),
     _field("A", "NodeAI", "NODES(A/I)", {"value": lambda row: "/".join(map(row.count, node_counts(row)[:2]))}),
     _field("B", "MaxCPUsPerNode", "MAX_CPUS_PER_NODE", _of_partition(lambda each: _unlimited(each.maximum_cpus_per_node))),
-    _field("C", "CPUsState", "CPUS(A/I/O/T)", {"value": _cpus_aiot}),
+    _field("C", "CPUsState", "CPUS(A/I/O/T)", {"value": _cpus_aiot, "exact_key": lambda view: view.node.cpus}),
     _field("D", "Nodes", "NODES", {"value": lambda row: row.count(len(row.nodes))}),
     _field("E", "Reason", "REASON", _same(lambda view: view.node.reason or "none", "none")),
     _field("F", "NodeAIOT", "NODES(A/I/O/T)", {"value": _nodes_aiot}),
@@ -326,7 +326,7 @@ FIELDS: tuple[RowField, ...] = (
     _field("", "Comment", "COMMENT", _same(lambda view: view.node.comment or None)),
     _field("", "Extra", "EXTRA", _same(lambda view: view.node.extra or None)),
     _field("", "GresUsed", "GRES_USED", _same(lambda view: view.gres_used)),
-    _field("", "Port", "PORT", {"value": _first(lambda view: str(view.node.port), "0")}),
+    _field("", "Port", "PORT", {"value": _first(lambda view: str(view.node.port), "0"), "exact_key": lambda v: v.node.port}),
     _field("", "StateComplete", "STATECOMPLETE", _same(lambda view: view.condition.full.lower(), "n/a")),
 )
 """Every field of sinfo."""

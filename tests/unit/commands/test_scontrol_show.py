@@ -235,6 +235,23 @@ def test_configuration(controller: FakeController) -> None:
             "",
             0,
         ),
+        (
+            "show topology node=n[4-5]",
+            "SwitchName=spine Level=1 LinkSpeed=1 Nodes=n[1-8] Switches=leaf[1-2]\n",
+            "",
+            0,
+        ),
+        ("show topology SWITCH=leaf1", "SwitchName=leaf1 Level=0 LinkSpeed=1 Nodes=n[1-4]\n", "", 0),
+        ("show topology unit=LEAF1", "", "scontrol: error: Topology information contains no switch named LEAF1\n", 0),
+        ("show topology node=n1,x", "", "scontrol: error: Topology information contains no switch with nodes n1,x\n", 0),
+        (
+            "show topology switch=",
+            "SwitchName=leaf1 Level=0 LinkSpeed=1 Nodes=n[1-4]\n"
+            "SwitchName=leaf2 Level=0 LinkSpeed=1 Nodes=n[5-8]\n"
+            "SwitchName=spine Level=1 LinkSpeed=1 Nodes=n[1-8] Switches=leaf[1-2]\n",
+            "",
+            0,
+        ),
         ("show topology leaf1", "", "slurm_load_topo error: Requested topology configuration is not available\n", 0),
         ("show licenses", "LicenseName=matlab\n    Total=4 Used=0 Free=4 Reserved=0 Remote=no\n", "", 0),
         ("-o show lic matlab", "LicenseName=matlab Total=4 Used=0 Free=4 Reserved=0 Remote=no\n", "", 0),

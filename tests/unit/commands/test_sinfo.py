@@ -259,6 +259,18 @@ def test_the_state_that_is_none_is_told(controller: FakeController, states: str,
     assert run_command(controller, "sinfo", f"--states={states}").err.startswith(f'sinfo: error: Bad state string: "{bad}"\n')
 
 
+@pytest.mark.parametrize(("form", "rows"), [("-O nodelist,port", 8), ("-o %N|%C", 2), ("-O nodelist,nodes", 1)])
+def test_exact_rows_go_by_what_is_printed(form: str, rows: int) -> None:
+    site = reference_site()
+    ports = tuple(replace(node, port=7000 + place) for place, node in enumerate(site.nodes))
+    controller = FakeController(replace(site, nodes=ports))
+    printed = [
+        len(run_command(controller, "sinfo", "-h", "-p", "debug", *words, *form.split()).out.splitlines())
+        for words in ((), ("-e",))
+    ]
+    assert printed == [1, rows]
+
+
 def test_unknown_state_lists_the_known_ones(controller: FakeController) -> None:
     said = run_command(controller, "sinfo", "-t", "foo")
     assert said.code == 1
