@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from grammar.constraints import Constraint, counted_parts, matches, parse_constraint
@@ -116,9 +116,11 @@ def _chosen(
     idle_first = sorted(suitable, key=lambda name: _busy(turn, reservation, (name,)))
     order = [*kept, *(name for name in idle_first if name not in kept)]
     free = [name for name in order if name in kept or is_free(turn, reservation, name, whole=not request.core_count)]
+    cores = {name: len(_free_cores(state, reservation, state.nodes[name])) for name in free if request.core_count}
+    free = [name for name in free if cores.get(name, 1)]
     if count:
         return ordered(state, first_of(state, reservation.features, free, count))
-    return ordered(state, _sufficing(state, free, request))
+    return ordered(state, _sufficing(state, free, request, cores))
 
 
 def first_of(state: State, features: str, names: Sequence[str], count: int) -> list[str]:
@@ -171,8 +173,8 @@ def _tree(features: str) -> Constraint | None:
         raise SlurmError(Errno.INVALID_FEATURE) from None
 
 
-def _sufficing(state: State, free: Iterable[str], request: ReservationRequest) -> list[str]:
-    """The first of these nodes that have so many cores, or so much GRES."""
+def _sufficing(state: State, free: Iterable[str], request: ReservationRequest, there: Mapping[str, int]) -> list[str]:
+    """The first of these nodes that have so many cores (``there`` are as many on each), or so much GRES."""
     cores, gres = request.core_count or 0, dict(request.gres)
     chosen = []
     for name in free:
@@ -183,7 +185,7 @@ def _sufficing(state: State, free: Iterable[str], request: ReservationRequest) -
         if gres and not any(has.values()):
             continue
         chosen.append(name)
-        cores -= _cores(node)
+        cores -= there.get(name, 0)
         gres = {kind: count - has[kind] for kind, count in gres.items()}
     if cores > 0 or any(count > 0 for count in gres.values()):
         raise SlurmError(Errno.NODES_BUSY)
@@ -225,16 +227,7 @@ def counted(turn: Turn, reservation: Reservation, request: ReservationRequest) -
 
 def _picked_cores(state: State, reservation: Reservation, nodes: list[Node], count: int) -> tuple[CoreShare, ...]:
     """At least one core of each node, the rest from the first ones; those of overlapping reservations are passed over."""
-    free: dict[str, list[int]] = {}
-    for node in nodes:
-        taken = {
-            core
-            for other in _overlapping(state, reservation, (node.name,))
-            for share in other.cores
-            if share.node == node.name
-            for core in share.cores
-        }
-        free[node.name] = [core for core in range(_cores(node)) if core not in taken]
+    free = {node.name: _free_cores(state, reservation, node) for node in nodes}
     left = count - len(nodes)
     shares = []
     for node in nodes:
@@ -244,6 +237,18 @@ def _picked_cores(state: State, reservation: Reservation, nodes: list[Node], cou
     if left > 0 or any(not share.cores for share in shares):
         raise SlurmError(Errno.NODES_BUSY)
     return tuple(shares)
+
+
+def _free_cores(state: State, reservation: Reservation, node: Node) -> list[int]:
+    """Numbers of the node's cores that no overlapping reservation has."""
+    taken = {
+        core
+        for other in _overlapping(state, reservation, (node.name,))
+        for share in other.cores
+        if share.node == node.name
+        for core in share.cores
+    }
+    return [core for core in range(_cores(node)) if core not in taken]
 
 
 # --------------------------------------------------------------------------------------------- what is in the way

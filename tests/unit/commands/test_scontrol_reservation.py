@@ -295,3 +295,12 @@ def test_a_reservation_of_cores_keeps_its_nodes(controller: FakeController, word
     said = run_command(controller, "scontrol", "update", "reservation=f1", word)
     assert said.err.endswith("slurm_update error: Core-based reservation can not be updated\n")
     assert " Nodes=n[7-8] NodeCnt=2 CoreCnt=4 " in run_command(controller, "scontrol", "-o", "show", "res", "f1").out
+
+
+def test_cores_come_from_nodes_that_have_some_left(controller: FakeController) -> None:
+    request = (START, "duration=60", "users=root", "corecnt=6")
+    for name in ("one", "two", "three"):
+        assert run_command(controller, *CREATE, f"reservationname={name}", *request).code == 0
+    shown = run_command(controller, "scontrol", "-o", "show", "res", "three").out
+    assert "NodeName=n2 CoreIDs=4-7" in shown
+    assert "NodeName=n3 CoreIDs=0-1" in shown
