@@ -184,6 +184,13 @@ def requeue(
     return end(turn, job, JobState.PENDING, reason, kill_wait=wait, gone=gone, failed_node=failed_node)
 
 
+def requeue_ending(turn: Turn, job: Job, *, held: bool) -> Job:
+    """Put a job that is over back in the queue once its nodes are released; accounting keeps how this attempt ended."""
+    flags = job.flags | JobFlag.REQUEUED | (JobFlag.REQUEUE_HOLD if held else JobFlag.NONE)
+    mail.requeued(turn, job)
+    return turn.save(replace(job, state=JobState.PENDING, reason=Reason.NONE, flags=flags, requeued_as=job.state))
+
+
 def waits_for_epilogs(job: Job) -> bool:
     """Whether the job's script failed and the epilogs are to say what of: of a node, then it is tried again first of all, or
     of itself, then it is held (--requeue=expedite)."""

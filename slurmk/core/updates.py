@@ -15,7 +15,7 @@ from grammar.dependencies import format_dependency
 from slurmk.core import dependencies, mail, reservation_use, resizing, selection, submission, suspension
 from slurmk.core.demands import Refusal, demand_in, least_cpus
 from slurmk.core.effects import Accepted, Refused, SaveStep, UpdateLimit
-from slurmk.core.endings import REQUEUED_HELD, REQUEUED_SPECIAL, again, requeue
+from slurmk.core.endings import REQUEUED_HELD, REQUEUED_SPECIAL, again, requeue, requeue_ending
 from slurmk.core.errors import Errno, SlurmError
 from slurmk.core.events import Caller, Hold, JobSelection, Requeue, Suspend, UpdateJob, UpdateStep
 from slurmk.core.feasibility import is_beyond, unknown_features
@@ -126,11 +126,13 @@ def requeue_jobs(turn: Turn, event: Requeue) -> None:
             raise SlurmError(Errno.BATCH_ONLY)
         if not may_requeue(turn, job):
             raise SlurmError(Errno.DISABLED)
-        if phase is Phase.COMPLETING:
+        if phase is Phase.COMPLETING and not job.state.finished:
             raise SlurmError(Errno.TRANSITION_STATE_NO_UPDATE)
         if event.special_exit:
             job = replace(job, flags=job.flags | JobFlag.SPECIAL_EXIT)
-        if phase is Phase.FINISHED:
+        if phase is Phase.COMPLETING:
+            requeue_ending(turn, job, held=event.hold)
+        elif phase is Phase.FINISHED:
             description = REQUEUED_HELD if event.hold else REQUEUED_SPECIAL if event.special_exit else ""
             again(turn, job, held=Reason.JOB_HELD_USER if held else None, description=description)
         else:
