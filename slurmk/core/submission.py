@@ -504,18 +504,19 @@ def _beyond(state: State, partition: Partition, request: JobRequest, demand: Dem
     least = request.time_minimum if request.time_minimum is not None else time_limit
     if least > partition.maximum_time and request.time_limit is not None:
         return Errno.INVALID_TIME_LIMIT
+    return _beyond_memory(state, partition, request, demand)
+
+
+def _beyond_memory(state: State, partition: Partition, request: JobRequest, demand: Demand) -> Errno | None:
+    """MaxMemPerNode, counted or not. Without a word of memory all of a node is meant, or what the partition gives."""
     most = partition.maximum_memory_per_node or state.site.maximum_memory_per_node
-    if most is not None and _least_memory(request, demand) > most:
-        return Errno.INVALID_TASK_MEMORY
-    return None
-
-
-def _least_memory(request: JobRequest, demand: Demand) -> int:
-    """MiB that the job asks for of one of its nodes at least; all that a node has (``--mem=0``) is more than any limit."""
-    if request.memory_per_node is not None:
-        return request.memory_per_node or INFINITE
-    tasks = -(-demand.tasks // min(demand.maximum_nodes, max(demand.tasks, 1)))
-    return (request.memory_per_cpu or 0) * max(tasks * demand.cpus_per_task, demand.minimum_cpus_per_node)
+    if not most or demand.least_memory is None:
+        return None
+    whole = (state.nodes[name].memory for name in partition.nodes if name in state.nodes)
+    if (demand.least_memory or min(whole, default=0)) <= most:
+        return None
+    said = request.memory_per_node is not None or request.memory_per_cpu
+    return Errno.INVALID_TASK_MEMORY if said else Errno.REQUESTED_PART_CONFIG_UNAVAILABLE
 
 
 def _array(state: State, request: JobRequest, component: bool) -> tuple[tuple[range, ...], int]:

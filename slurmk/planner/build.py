@@ -563,12 +563,18 @@ def demand_of(request: JobRequest, partition: Partition, site: Site, *, user_id:
     if not request.tasks and not tasks_per_node and maximum_nodes > minimum_nodes:
         tasks_per_node = 1  # on however many nodes it gets
     cpus_per_task = cpus_of_task(request)
-    memory_per_node, memory_per_cpu = _memory(request, partition, site)
+    memory_per_node, memory_per_cpu = asked = _memory(request, partition, site)
+    if not site.memory_is_consumable:
+        memory_per_node = memory_per_cpu = None
     cpus_per_gres, per_gres_memory = _per_gres(request, partition, site, (*per_node, *per_job, *per_task))
     if per_gres_memory:
         memory_per_node = memory_per_cpu = None
+        asked = None, None
     if memory_per_cpu:
         cpus_per_task, memory_per_cpu = _raise_cpus(cpus_per_task, memory_per_cpu, partition, site)
+        asked = None, memory_per_cpu
+    cpus_of_a_node = max(request.minimum_cpus_per_node or 0, _cpus_of_node(request, tasks_per_node, cpus_per_task))
+    tasks_of_a_node = tasks_per_node if tasks_per_node and request.tasks is None else -(-tasks // maximum_nodes)
     exclusive = request.shared == "none" or partition.oversubscribe == "EXCLUSIVE" or site.whole_nodes
     share_user = user_id if request.shared == "user" or partition.exclusive_user else None
     return Demand(
@@ -581,7 +587,7 @@ def demand_of(request: JobRequest, partition: Partition, site: Site, *, user_id:
         tasks_per_core=request.tasks_per_core or (1 if site.one_task_per_core else None),
         tasks_per_socket=request.tasks_per_socket or None,
         minimum_cpus=request.minimum_cpus or 0,
-        minimum_cpus_per_node=max(request.minimum_cpus_per_node or 0, _cpus_of_node(request, tasks_per_node, cpus_per_task)),
+        minimum_cpus_per_node=cpus_of_a_node,
         memory_per_node=memory_per_node,
         memory_per_cpu=memory_per_cpu,
         temporary_disk=request.temporary_disk_per_node or 0,
@@ -612,7 +618,13 @@ def demand_of(request: JobRequest, partition: Partition, site: Site, *, user_id:
         sockets_per_node=request.sockets_per_node or None,
         cores_per_socket=request.cores_per_socket or None,
         licenses=_licenses(request.licenses),
+        least_memory=_least_memory(*asked, max(tasks_of_a_node * cpus_per_task, cpus_of_a_node)),
     )
+
+
+def _least_memory(per_node: int | None, per_cpu: int | None, cpus: int) -> int | None:
+    """MiB of a node for so many CPUs of it."""
+    return per_node if per_cpu is None else per_cpu * cpus
 
 
 def _cpus_of_node(request: JobRequest, tasks_per_node: int | None, cpus_per_task: int) -> int:
@@ -699,8 +711,6 @@ def _tasks(request: JobRequest, minimum_nodes: int) -> int:
 
 def _memory(request: JobRequest, partition: Partition, site: Site) -> tuple[int | None, int | None]:
     """Memory per node and per CPU; at most one is set. 0 per node means all of it."""
-    if not site.memory_is_consumable:
-        return None, None
     if request.memory_per_node is not None:
         return request.memory_per_node, None
     if request.memory_per_cpu is not None:

@@ -9,7 +9,7 @@ import numpy as np
 from slurmk.model.states import Reason
 from slurmk.planner.requirement import Requirement
 from slurmk.planner.reserved import Reserved
-from slurmk.planner.snapshot import Demand, NodeTable, Outlook, PartitionRow, PendingRow, Snapshot
+from slurmk.planner.snapshot import NodeTable, Outlook, PartitionRow, PendingRow, Snapshot
 
 NAMED_NOT_AVAILABLE = "ReqNodeNotAvail, May be reserved for other job"
 TOO_FEW_AVAILABLE = "Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority partitions"
@@ -22,7 +22,7 @@ def partition_reason(row: PendingRow, partition: PartitionRow, nodes: NodeTable)
     limit of nodes or time."""
     if not partition.up:
         return Reason.PARTITION_DOWN if partition.queues else Reason.PARTITION_INACTIVE
-    reason, demand = _limit(row, partition), row.demand
+    reason, demand = _limit(row, partition, nodes), row.demand
     if reason in (Reason.PARTITION_NODE_LIMIT, Reason.PARTITION_TIME_LIMIT) and not demand.overcommit:
         cpus = max(demand.tasks * demand.cpus_per_task, demand.minimum_cpus)
         if demand.tasks > demand.minimum_nodes and cpus > int(nodes.cpus[partition.nodes].sum()):
@@ -30,7 +30,7 @@ def partition_reason(row: PendingRow, partition: PartitionRow, nodes: NodeTable)
     return reason
 
 
-def _limit(row: PendingRow, partition: PartitionRow) -> Reason:
+def _limit(row: PendingRow, partition: PartitionRow, nodes: NodeTable) -> Reason:
     demand = row.demand
     if partition.maximum_nodes is not None and demand.minimum_nodes > partition.maximum_nodes:
         return Reason.PARTITION_NODE_LIMIT
@@ -39,17 +39,11 @@ def _limit(row: PendingRow, partition: PartitionRow) -> Reason:
     limit = row.time_limit if row.time_minimum is None else min(row.time_limit, row.time_minimum)
     if partition.maximum_time is not None and limit > partition.maximum_time:
         return Reason.PARTITION_TIME_LIMIT
-    if partition.maximum_memory_per_node is not None and _memory_on_a_node(demand) > partition.maximum_memory_per_node:
-        return Reason.MAX_MEM_PER_LIMIT
+    if partition.maximum_memory_per_node is not None and demand.least_memory is not None:
+        least = demand.least_memory or int(nodes.memory[partition.nodes].min(initial=partition.maximum_memory_per_node + 1))
+        if least > partition.maximum_memory_per_node:
+            return Reason.MAX_MEM_PER_LIMIT
     return Reason.NONE
-
-
-def _memory_on_a_node(demand: Demand) -> int:
-    """MiB that the job takes of each of its nodes at least."""
-    if demand.memory_per_node is not None:
-        return demand.memory_per_node
-    tasks = demand.tasks_per_node if demand.tasks_per_node and demand.tasks_per_node_exact else 1
-    return (demand.memory_per_cpu or 0) * max(tasks * demand.cpus_per_task, demand.minimum_cpus_per_node)
 
 
 def reserved_reason(

@@ -118,6 +118,7 @@ class Demand:
     sockets_per_node: int | None = None
     cores_per_socket: int | None = None
     licenses: tuple[tuple[str, int], ...] = ()
+    least_memory: int | None = None  # MiB asked for of each node at the least, counted or not; 0 = all of it
 
 
 @dataclass(frozen=True, slots=True)

@@ -427,3 +427,13 @@ def test_memory_beyond_a_partition_is_refused_where_limits_are_enforced(
         assert isinstance(answer, Refused) is expected
         if isinstance(answer, Refused):
             assert answer.error.errno is Errno.INVALID_TASK_MEMORY
+
+
+def test_a_job_without_a_word_of_memory_is_refused_where_a_partition_lets_none_have_all_of_a_node() -> None:
+    site = small_site(enforce_partition_limits="ALL", default_memory_per_cpu=None, default_memory_per_node=None)
+    for most, refused in ((site.nodes[0].memory - 1, True), (site.nodes[0].memory, False)):
+        small = replace(site.partitions[0], name="small", default=False, maximum_memory_per_node=most)
+        answer = Cluster(replace(site, partitions=(*site.partitions, small))).try_submit(ALICE, partition="small")
+        assert isinstance(answer, Refused) is refused
+        if isinstance(answer, Refused):
+            assert answer.error.errno is Errno.REQUESTED_PART_CONFIG_UNAVAILABLE

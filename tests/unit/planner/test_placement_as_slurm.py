@@ -502,14 +502,22 @@ def test_what_is_preferred_is_tried_first_and_done_without() -> None:
         ({"memory_per_cpu": 1500, "cpus_per_task": 2}, 2000, None, True),
         ({"memory_per_node": 3000}, None, 2000, True),
         ({"memory_per_node": 3000}, 4000, 2000, False),
+        ({"memory_per_node": 0}, 2000, None, True),
+        ({}, 2000, None, True),
+        ({}, None, None, False),
+        ({"tasks": 4, "maximum_nodes": 1, "memory_per_cpu": 600}, 2000, None, True),
+        ({"tasks": 4, "maximum_nodes": 4, "memory_per_cpu": 600}, 2000, None, False),
     ],
 )
+@pytest.mark.parametrize("consumable", [True, False])
 def test_more_memory_on_a_node_than_a_partition_lets_jobs_have(
-    request_: dict[str, Any], partition: int | None, site: int | None, waits: bool
+    request_: dict[str, Any], partition: int | None, site: int | None, waits: bool, consumable: bool
 ) -> None:
     debug = replace(PARTITIONS["debug"], maximum_memory_per_node=partition)
     wanted = job(minimum_nodes=1, **request_)
-    outlook = plan(snapshot(wanted, site=replace(SITE, maximum_memory_per_node=site), debug=debug)).outlooks.get(1)
+    there = replace(SITE, maximum_memory_per_node=site, memory_is_consumable=consumable, default_memory_per_cpu=None)
+    there = replace(there, default_memory_per_node=None)
+    outlook = plan(snapshot(wanted, site=there, debug=debug)).outlooks.get(1)
     assert (outlook is not None and outlook.reason is Reason.MAX_MEM_PER_LIMIT) == waits
 
 
