@@ -60,6 +60,12 @@ def _running_started(turn: Turn, job: Job, event: JobStarted) -> None:
         watch_limit(turn, job)
 
 
+def _suspended_started(turn: Turn, job: Job, event: JobStarted) -> None:
+    """It was suspended before its nodes had begun with it; its time stands still."""
+    if job.flags & JobFlag.CONFIGURING:
+        turn.save(replace(job, flags=job.flags & ~JobFlag.CONFIGURING, launch_failures=0))
+
+
 def _running_ended(turn: Turn, job: Job, event: BatchEnded) -> None:
     state, reason = _outcome(event)
     gone = frozenset(turn.state.released.get(job.job_id, ()))
@@ -272,6 +278,9 @@ TRANSITIONS: dict[tuple[Phase, type[Report]], Transition] = {
     (Phase.RUNNING, NodeFailed): _node_failed,
     (Phase.RUNNING, Preempted): _preempted,
     (Phase.RUNNING, Withdrawn): _withdrawn,
+    (Phase.SUSPENDED, JobStarted): _suspended_started,
+    (Phase.SUSPENDED, LaunchFailed): _running_launch_failed,
+    (Phase.SUSPENDED, StepStarted): _step_started,
     (Phase.SUSPENDED, StepEnded): _step_ended,
     (Phase.SUSPENDED, BatchEnded): _running_ended,
     (Phase.SUSPENDED, NodesReleased): _released,

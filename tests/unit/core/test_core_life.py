@@ -373,6 +373,29 @@ def test_suspended_time_does_not_count(cluster: Cluster) -> None:
     assert cluster.refusal() is Errno.JOB_NOT_SUSPENDED
 
 
+def test_what_begins_while_a_job_is_suspended_has_begun(cluster: Cluster) -> None:
+    """Its nodes may be told so just before they had begun with it."""
+    job_id = cluster.submit(time_limit=10)
+    cluster.plan()
+    assert cluster.job(job_id).flags == JobFlag.CONFIGURING
+    cluster.tell(Suspend(cluster.now, ALICE, (JobSelection(job_id),)))
+    cluster.started(job_id)
+    job = cluster.job(job_id)
+    assert (job.state, job.flags & JobFlag.CONFIGURING) == (JobState.SUSPENDED, 0)
+    cluster.tell(Suspend(cluster.now, ALICE, (JobSelection(job_id),), resume=True))
+    assert cluster.job(job_id).state is JobState.RUNNING
+
+
+def test_a_launch_that_fails_while_the_job_is_suspended_has_failed(cluster: Cluster) -> None:
+    job_id = cluster.submit(time_limit=10)
+    cluster.plan()
+    cluster.tell(Suspend(cluster.now, ALICE, (JobSelection(job_id),)))
+    cluster.tell(LaunchFailed(cluster.now, job_id, 0, "no such image"))
+    cluster.released(job_id)
+    job = cluster.job(job_id)
+    assert (job.state, job.priority, job.suspended_seconds) == (JobState.PENDING, 0, 0)
+
+
 def test_the_controller_ends_what_stepd_should_have(cluster: Cluster) -> None:
     job_id = cluster.submit(time_limit=1)
     cluster.plan()
