@@ -122,7 +122,7 @@ _OLD_SEPARATOR = 'The "packjob" component separator is deprecated. Please use "h
 def _directive(found: ScriptDirectives, number: int, rest: str, name: str) -> None:
     """A separator that begins a line begins a component; elsewhere it only ends its line."""
     words, separator = _words(rest, number, name)
-    if separator.lower() == "packjob":
+    if separator.lower() == "packjob" and _OLD_SEPARATOR not in found.warnings:
         found.warnings.append(_OLD_SEPARATOR)
     if separator and not words:
         found.components.append([])

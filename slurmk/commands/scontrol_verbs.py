@@ -226,17 +226,14 @@ def _family(job: Job) -> tuple[object, ...]:
 
 
 async def _reorder(session: Session, first: Sequence[Job]) -> int:
-    """Give the named jobs the family's highest priority and those below it, and put the others behind."""
+    """Give the named jobs the family's highest priorities, and put the others behind."""
     controller = session.controller
     family = [
         job
         for job in controller.machine.jobs.values()
         if job.pending and job.priority and _family(job) == _family(first[0]) and not job.request.priority
     ]
-    highest = max(job.priority for job in family or first)
-    wanted = {job.job_id: max(1, highest - position) for position, job in enumerate(first)}
-    lowest = min(wanted.values())
-    wanted |= {job.job_id: max(1, lowest - 1) for job in family if job.job_id not in wanted and job.priority >= lowest}
+    wanted = _in_new_order(first, [job for job in family if job not in first])
     code = 0
     caller = replace(session.call.caller, operator=True)  # who may reorder may also raise one of the jobs
     for job_id, priority in wanted.items():
@@ -249,6 +246,22 @@ async def _reorder(session: Session, first: Sequence[Job]) -> int:
             if isinstance(answer, Refused):
                 code = session.say(scontrol_update.error_line(str(job_id), answer.error))
     return code
+
+
+def _in_new_order(first: Sequence[Job], others: Sequence[Job]) -> dict[int, int]:
+    """Priorities by number: those of ``first`` are the highest that any had, each below the one before; what they gain the
+    others lose, as evenly as can be, and more where it takes that to be behind."""
+    wanted: dict[int, int] = {}
+    highest = sorted((job.priority for job in (*first, *others)), reverse=True)
+    least, gained = highest[0] + 1, 0
+    for job, priority in zip(first, highest, strict=False):
+        least = max(1, min(priority, least - 1))
+        wanted[job.job_id] = least
+        gained += least - job.priority
+    for left, job in zip(range(len(others), 0, -1), sorted(others, key=lambda job: job.job_id), strict=True):
+        wanted[job.job_id] = max(1, min(job.priority - max(0, gained) // left, least - 1))
+        gained -= job.priority - wanted[job.job_id]
+    return wanted
 
 
 # ---------------------------------------------------------------------------------------------- the cluster

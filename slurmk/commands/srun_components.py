@@ -52,22 +52,27 @@ def members(job: Job, jobs: Mapping[int, Job]) -> list[Job]:
 def groups_of(told: Sequence[Options], components: int) -> list[tuple[int, int]]:
     """(component, part) in the order of the components. Raises OptionError."""
     found: list[tuple[int, int]] = []
-    for part, options in enumerate(told):
-        said = options.get("het_group")
-        groups = [part] if said is None else [int(number) for number in expand(f"[{said}]")]
-        for group in groups:
-            if group >= components:
-                raise OptionError(f"{NAME}: error: {_too_high(said is not None, group, components - 1)}", code=1)
-            if any(group == before for before, _ in found):
-                raise OptionError(f"{NAME}: fatal: Duplicate het groups in single srun not supported", code=1)
-            found.append((group, part))
+    wanted = [_groups(options, part) for part, options in enumerate(told)]
+    highest = max(map(max, wanted))
+    if highest >= components:
+        alone = len(told) == len(wanted[0]) == 1 and told[0].get("het_group") is not None
+        raise OptionError(f"{NAME}: error: {_too_high(alone, highest, components - 1)}", code=1)
+    for part, groups in enumerate(wanted):
+        if groups & {before for before, _ in found}:
+            raise OptionError(f"{NAME}: fatal: Duplicate het groups in single srun not supported", code=1)
+        found += ((group, part) for group in groups)
     if components == 1 and any(options.get("het_group") is not None for options in told):
         raise OptionError(f"{NAME}: error: No directives to start application on any available hetjob components", code=1)
     return sorted(found)
 
 
-def _too_high(said: bool, group: int, highest: int) -> str:
-    if said:
+def _groups(options: Options, part: int) -> set[int]:
+    said = options.get("het_group")
+    return {part} if said is None else {int(number) for number in expand(f"[{said}]")}
+
+
+def _too_high(alone: bool, group: int, highest: int) -> str:
+    if alone:
         return f"Requested het-group offset exceeds highest hetjob index ({group} > {highest})"
     return f"Attempt to run a job step with het group value of {group}, but the job allocation has maximum value of {highest}"
 

@@ -473,6 +473,24 @@ def test_small_answers(controller: FakeController) -> None:
     assert run_command(controller, "scontrol", "ping").out.startswith("Slurmctld(primary) at ")
 
 
+def test_what_top_gives_to_some_jobs_the_others_of_their_user_lose() -> None:
+    controller = FakeController()
+    later = int(controller.time) + 3600
+    jobs = [controller.submit(ALICE, begin_time=later, nice=9 * number) for number in range(5)]
+    highest = controller.machine.jobs[jobs[0]].priority
+    for named, behind in (
+        ("2", [0, -10, -20, -30, -40]),
+        ("4", [-5, -15, 0, -35, -45]),
+        ("0,3", [-16, -26, -11, -47, 0]),
+        ("1", [0, -43, -28, -11, -18]),
+        ("0", [-10, 0, -39, -22, -29]),
+        ("", [0, -2, -41, -25, -32]),
+    ):
+        assert [controller.machine.jobs[job].priority - highest for job in jobs] == behind
+        if named:
+            run_command(controller, "scontrol", "top", ",".join(str(jobs[int(number)]) for number in named.split(",")))
+
+
 def test_users_reorder_their_own_jobs_where_the_site_lets_them() -> None:
     controller = FakeController(reference_site(scheduler_parameters={"enable_user_top": ""}))
     first, second, third = (controller.submit(ALICE, begin_time=int(controller.time) + 60) for _ in range(3))

@@ -10,6 +10,7 @@ from command_fakes import ALICE, FakeController, reference_site, run_command
 
 from grammar.options import OptionError
 from slurmk.commands.srun import check_exclusive_variable
+from slurmk.commands.srun_components import groups_of
 from slurmk.commands.step_environment import step_environment
 from slurmk.commands.step_sizes import ignored_in_job, is_exact, of_job, sizes_of
 from slurmk.commands.submission import Options, check_display, parse_components, read_layers
@@ -118,3 +119,25 @@ def test_a_jobs_variable_of_exclusive_may_be_a_word_of_it(word: str) -> None:
 def test_a_jobs_variable_of_exclusive_may_be_nothing_else(word: str) -> None:
     with pytest.raises(OptionError, match=r"^srun: error: Invalid --exclusive specification$"):
         check_exclusive_variable({"SLURM_EXCLUSIVE": word})
+
+
+@pytest.mark.parametrize(
+    ("het_groups", "found"),
+    [
+        (("0,0",), [(0, 0)]),
+        (("0-1,1",), [(0, 0), (1, 0)]),
+        (("", "2", ""), "Duplicate het groups in single srun not supported"),
+        (("0,2", "1"), [(0, 0), (1, 1), (2, 0)]),
+        (("3",), "Requested het-group offset exceeds highest hetjob index (3 > 2)"),
+        (("3,5",), "Attempt to run a job step with het group value of 5, but the job allocation has maximum value of 2"),
+        (("0", "3"), "Attempt to run a job step with het group value of 3, but the job allocation has maximum value of 2"),
+    ],
+)
+def test_components_that_het_group_names(het_groups: tuple[str, ...], found: object) -> None:
+    parts = [told(f"--het-group={groups}" if groups else "") for groups in het_groups]
+    if isinstance(found, str):
+        with pytest.raises(OptionError) as raised:
+            groups_of(parts, 3)
+        assert found in str(raised.value)
+    else:
+        assert groups_of(parts, 3) == found
