@@ -198,7 +198,7 @@ def _nodes(text: str, reading: Reading) -> tuple[str, int, int]:
     fewest = _node_count(first, reading) if first or not dash else 1
     if dash and not last:
         raise reading.error(f"Maximum node count -1 is less than minimum node count {fewest}")
-    most = _node_count(last, reading) if dash else fewest
+    most = (_node_count(last, reading) if dash else fewest) or fewest  # 0: no more said
     if most < fewest:
         raise reading.error(f"Maximum node count {most} is less than minimum node count {fewest}")
     return text, fewest, most

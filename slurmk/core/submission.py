@@ -440,6 +440,8 @@ def check_size(state: State, request: JobRequest, partitions: tuple[Partition, .
     """Some partition could hold the job if it were empty. Raises Refusal."""
     if request.maximum_nodes and request.minimum_nodes and request.maximum_nodes < request.minimum_nodes:
         raise Refusal(Errno.INVALID_NODE_COUNT)
+    if request.minimum_nodes == request.maximum_nodes == 0 and request.tasks is None:
+        raise Refusal(Errno.INVALID_NODE_COUNT)
     if request.tasks and not request.nodes and all(request.tasks < partition.minimum_nodes for partition in partitions):
         raise Refusal(Errno.BAD_TASK_COUNT)
     sharing = gpus_of_nodes(request)

@@ -83,6 +83,7 @@ REFUSED = [
     ({"reservation": "x"}, Errno.RESERVATION_INVALID),
     ({"deadline": 1010, "time_limit": 5}, Errno.INVALID_TIME_LIMIT),
     ({"time_minimum": 20, "time_limit": 10}, Errno.INVALID_TIME_MIN_LIMIT),
+    ({"minimum_nodes": 0, "maximum_nodes": 0}, Errno.INVALID_NODE_COUNT),
 ]
 
 
@@ -92,6 +93,11 @@ def test_refused(cluster: Cluster, request_fields: dict[str, object], errno: Err
     assert cluster.refusal() is errno
     assert not cluster.machine.jobs
     assert cluster.machine.next_job_id == 1
+
+
+def test_no_nodes_are_taken_of_a_job_that_waits_held_or_says_its_tasks(cluster: Cluster) -> None:
+    assert cluster.submit(minimum_nodes=0, maximum_nodes=0, hold=True)
+    assert cluster.submit(minimum_nodes=0, maximum_nodes=0, tasks=2)
 
 
 NOTICES = [
