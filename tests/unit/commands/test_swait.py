@@ -12,7 +12,9 @@ def with_jobs() -> FakeController:
     """1 runs and has a step manager, 2 has none, 3 is held, 4 is an array of two that run."""
     controller = FakeController(reference_site(prolog_flags=("Contain",)))
     controller.submit(ALICE, step_manager=True)
-    controller.submit(ALICE, )
+    controller.submit(
+        ALICE,
+    )
     controller.submit(ALICE, step_manager=True, hold=True)
     controller.submit(ALICE, step_manager=True, array="1-2")
     controller.start_all()
