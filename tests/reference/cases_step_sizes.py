@@ -116,8 +116,10 @@ CHANGING = (
     r"(?m)^srun: job .*\n",
     r"(?m)^(SLURM_TOPOLOGY_ADDR|SLURMD_NODENAME|SLURM_STEP_NODELIST)=.*$",
     r"(?<=srun: error: )n[12](?=: task)",
+    r"(?m)^srun: error: .*: tasks? [\d,-]+: Exited with exit code 1\n",
 )
-"""One step after the other is on another node, and jobs are started in the order of their lines."""
+"""One step after the other is on another node, and jobs are started in the order of their lines; which of the tasks that only
+wait to be told are named together is a question of time."""
 
 CASES = [
     Case(f"cat {name}.said; sort {name}.errors", setup=setup, until="[ -e finished ]", title=line, ignore=CHANGING)
