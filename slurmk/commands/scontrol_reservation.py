@@ -597,7 +597,7 @@ def table_lines(reservations: Sequence[Reservation], now: int, *, header: bool) 
     for each in reservations:
         moved = each.at(now)
         times = format_time(moved.start_time), format_time(moved.end_time)
-        rows.append((each.name, state_text(each, now), *times, duration_text(each), fold(each.nodes)))
+        rows.append((each.name, state_text(each, now), *times, duration_text(each), fold(each.nodes) or "(null)"))
     return [
         f"{name:<{width}}  {state:>8}  {start:>19}  {end:>19}  {long:>11}  {nodes}"
         for name, state, start, end, long, nodes in rows

@@ -182,13 +182,14 @@ def _changed(turn: Turn, reservation: Reservation, request: ReservationRequest) 
     changed = _with_times(turn, changed, request)
     changed = with_partition(turn.state, changed, request)
     moved = changed.start_time != reservation.start_time or changed.end_time != reservation.end_time
+    shares_no_more = request.dropped_flags & (ReservationFlag.MAINT | ReservationFlag.OVERLAP)
     if counts_cores(reservation, request):
         raise SlurmError(Errno.CORE_RESERVATION_UPDATE)
     if request.nodes is not None or request.node_count is not None:
         changed = with_resources(turn, changed, request)
     elif request.licenses is not None:
         changed = replace(changed, licenses=licenses(turn.state, request.licenses))
-    if moved:
+    if moved or shares_no_more:
         check_overlap(turn.state, changed, changed.nodes)
     return _with_details(changed, request)
 

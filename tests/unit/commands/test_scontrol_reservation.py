@@ -170,6 +170,9 @@ def test_the_table(controller: FakeController) -> None:
         "RESV_NAME     STATE           START_TIME             END_TIME     DURATION  NODELIST\n"
         "root_1     INACTIVE  2026-12-30T11:11:17  2026-12-30T12:11:17     01:00:00  n[5-6]\n"
     )
+    licences = ("flags=license_only", "licenses=matlab:1")
+    run_command(controller, *CREATE, "start=2026-12-30T11:11:17", "duration=60", "users=root", *licences)
+    assert run_command(controller, "sinfo", "-T").out.splitlines()[-1].endswith("  (null)")
 
 
 def test_updates(controller: FakeController) -> None:

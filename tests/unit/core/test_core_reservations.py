@@ -119,6 +119,14 @@ def test_two_may_not_have_the_same_nodes_at_the_same_time(cluster: Cluster) -> N
     assert cluster.refusal() is Errno.RESERVATION_OVERLAP
 
 
+def test_maintenance_beside_others_stays_maintenance(cluster: Cluster) -> None:
+    create(cluster, flags=ReservationFlag.MAINT)
+    assert isinstance(create(cluster, name="s", nodes=names("n6")), Accepted)
+    update(cluster, dropped_flags=ReservationFlag.MAINT)
+    assert cluster.refusal() is Errno.RESERVATION_OVERLAP
+    assert reservation(cluster).flags & ReservationFlag.MAINT
+
+
 def test_nodes_are_chosen_that_are_free_by_then(cluster: Cluster) -> None:
     job = cluster.submit(BOB, partition="gpu", required_nodes="n1", time_limit=30)
     cluster.plan()
