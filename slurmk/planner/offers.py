@@ -14,7 +14,7 @@ import numpy as np
 from slurmk.planner.forecast import Forecast
 from slurmk.planner.queue import in_order
 from slurmk.planner.requirement import Requirement
-from slurmk.planner.snapshot import BoolArray, IntArray, PendingRow
+from slurmk.planner.snapshot import BoolArray, IntArray, PendingRow, Snapshot
 
 AT_ONCE = 16
 """Candidates that are looked for, and put in order with those that changed, at a time."""
@@ -38,6 +38,7 @@ class Offers:
         self._needed = _integers(need.needed_nodes if need.whole else need.needed_cpus for need in needs)
         self._until = _integers(_held_until(forecast, row) for row in self._rows)
         self._lasts = _integers(_least_time(row, need) for row, need in zip(self._rows, needs, strict=True))
+        self._longest = int(self._lasts.max(initial=0))
         self._good = np.ones(len(needs), dtype=np.bool_)
         self._changed: dict[int, PendingRow] = {}
         self._moves = 0
@@ -59,34 +60,49 @@ class Offers:
         """Those for which there might be enough free at this moment, which is segment ``index``, in order."""
         snapshot, now = forecast.snapshot, forecast.now
         changed = [row for row in self._changed.values() if row.eligible_time <= now]
-        first, passed = 0, list[PendingRow]()
-        while len(found := self._found(forecast, index, first)):
-            chunk = [self._rows[position] for position in found.tolist()]
-            merged = in_order(snapshot, [*passed, *chunk, *changed])
-            for row in merged[merged.index(passed[0]) + 1 if passed else 0 : merged.index(chunk[-1]) + 1]:
+        first, end, passed = 0, len(self._rows), list[PendingRow]()
+        while first < len(self._rows):
+            found = self._found(forecast, index, first, end) if first < end else _integers(())
+            merged = self._merged(snapshot, passed, found, changed)
+            first, until = (int(found[-1]) + 1 if len(found) == AT_ONCE else end), first
+            for row in merged:
                 position, moves = self._position.get(row.job_id), self._moves
                 yield row
                 passed = [row]
                 if position is None:
-                    changed.remove(row)
+                    changed = [each for each in changed if each is not row]
                 else:
-                    first = position + 1
+                    until = position + 1
                 if self._moves != moves:  # what it was promised before is free for others, of which some were not found
+                    first, end = until, first
                     break
             else:
-                first = int(found[-1]) + 1
+                end = len(self._rows)
         yield from in_order(snapshot, changed)
 
-    def _found(self, forecast: Forecast, index: int, first: int) -> IntArray:
-        """The next ones of those that did not change, as it is by now, from one on: for which enough nodes or CPUs are free,
-        of whatever nodes they are, for as long as the job may run, or until the start that it is promised itself."""
-        profile, now, pool = forecast.profile, forecast.now, self._pool[first:]
-        idle, cpus = profile.idle[:, index : profile.count], profile.cpus[:, index : profile.count]
-        free = np.where(self._whole[first:], idle[pool, 0], cpus[pool, 0])
-        fit: BoolArray = self._good[first:] & (free >= self._needed[first:]) & (self._eligible[first:] <= now)
+    def _merged(
+        self, snapshot: Snapshot, passed: list[PendingRow], found: IntArray, changed: list[PendingRow]
+    ) -> list[PendingRow]:
+        """Those found and those that changed, in order, from behind the one that was ``passed`` to the last one found."""
+        if not len(found):
+            return []
+        merged = in_order(snapshot, [*passed, *(self._rows[position] for position in found.tolist()), *changed])
+        ids = [row.job_id for row in merged]
+        begin = ids.index(passed[0].job_id) + 1 if passed else 0
+        return merged[begin : ids.index(self._rows[int(found[-1])].job_id) + 1]
+
+    def _found(self, forecast: Forecast, index: int, first: int, end: int) -> IntArray:
+        """The next ones of those that did not change, as it is by now, from one on and before another: for which enough nodes
+        or CPUs are free, of whatever nodes they are, for as long as the job may run, or until the start that it is promised
+        itself."""
+        profile, now, pool = forecast.profile, forecast.now, self._pool[first:end]
+        ends = profile.times[index + 1 : profile.count]
+        stop = index + int(ends.searchsorted(now + self._longest)) + 1
+        idle, cpus = profile.idle[:, index:stop], profile.cpus[:, index:stop]
+        free = np.where(self._whole[first:end], idle[pool, 0], cpus[pool, 0])
+        fit: BoolArray = self._good[first:end] & (free >= self._needed[first:end]) & (self._eligible[first:end] <= now)
         positions = fit.nonzero()[0] + first
         least_idle, least_cpus = np.minimum.accumulate(idle, axis=1), np.minimum.accumulate(cpus, axis=1)
-        ends = profile.times[index + 1 : profile.count]
         found = np.zeros(0, dtype=np.int64)
         for some in np.split(positions, range(LOOKED_AT, len(positions), LOOKED_AT)):
             last = ends.searchsorted(np.minimum(now + self._lasts[some], self._until[some]))
