@@ -239,7 +239,7 @@ def _step_ended(turn: Turn, job: Job, event: StepEnded) -> None:
     """The highest exit code of the steps is the job's derived one; only steps that still run are kept."""
     step = _as_held(job, event.step)
     known = next((each for each in job.steps if each.step_id == step.step_id), None)
-    if step.state is JobState.CANCELLED and known is not None:
+    if step.state is JobState.CANCELLED and known is not None and known.killed_by is not None:
         step = replace(step, killed_by=known.killed_by)
     others = tuple(each for each in job.steps if each.step_id != step.step_id)
     derived = job.derived_exit_code if step.step_id >= 0xFFFFFF00 else max(job.derived_exit_code, step.exit_code)

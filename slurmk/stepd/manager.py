@@ -142,6 +142,7 @@ class Step:
         self.doom: Message = {}  # the order to end, for keepers that come later
         self.last_words = ""  # the line about that
         self.state = ""  # why it was ended from outside
+        self.killed_by: Optional[int] = None  # the uid of who ended it through its srun
         self.writer: Optional[asyncio.StreamWriter] = None
         self.timers: List[asyncio.TimerHandle] = []
         self.time_limit: Optional[int] = request.get("time_limit")  # minutes
@@ -633,6 +634,8 @@ class StepManager:
         }
         if state != "RUNNING":
             described.update(end_time=int(time.time()), exit_code=step.status, usage=usage.total(step.measured))
+        if state == "CANCELLED" and step.killed_by is not None:
+            described["killed_by"] = step.killed_by
         return described
 
     # ---------------------------------------------------------------- keepers
@@ -770,6 +773,12 @@ class StepManager:
                     self._obey(step, messages.unpack(payload))
         except (asyncio.IncompleteReadError, OSError, wire.WireError, ValueError, KeyError):
             step.writer = None
+            if self.node.batch_status is not None:  # srun went with the script, and so does the job
+                step.state = step.state or "CANCELLED"
+                self._kill(step, signal.SIGTERM, self.job["kill_wait"], "")
+                return
+            if not step.state and not self.over:
+                step.killed_by = self.job["uid"]
             step.state = step.state or "CANCELLED"
             self._kill(step, signal.SIGKILL, 0.0, "")
 
@@ -786,6 +795,8 @@ class StepManager:
         if kind == "signal":
             self._signal_step(step, int(message["signal"]))
         elif kind == "kill":
+            if message.get("by_user"):
+                step.killed_by = self.job["uid"]
             self._kill(step, int(message["signal"]), float(message.get("kill_wait", 0)), str(message.get("cause", "")))
         elif kind == "go":
             step.take_place(message.get("het") or {})

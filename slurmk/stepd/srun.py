@@ -577,15 +577,15 @@ class Srun:
             self._hang_up()
             return
         self._say_aborted()
-        self._kill(signal.SIGKILL, texts.by_signal(signal.SIGKILL))
+        self._kill(signal.SIGKILL, texts.by_signal(signal.SIGKILL), by_user=True)
 
     def _send_signal(self, number: int) -> None:
         if self.created:
             self._tell({"kind": "signal", "signal": int(number)})
 
-    def _kill(self, number: int, cause: str) -> None:
+    def _kill(self, number: int, cause: str, *, by_user: bool = False) -> None:
         wait = int(self.created.get("kill_wait", 30))
-        self._tell({"kind": "kill", "signal": int(number), "cause": cause, "kill_wait": wait})
+        self._tell({"kind": "kill", "signal": int(number), "cause": cause, "kill_wait": wait, "by_user": by_user})
 
     # ---------------------------------------------------------------- input and terminal
 

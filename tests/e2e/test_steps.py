@@ -262,3 +262,17 @@ def test_a_waiting_job_is_told_its_start_without_a_command(cluster: Cluster) -> 
     said = cluster.run(f"srun --test-only --jobid={job}")
     assert (said.returncode, said.stderr.startswith(f"srun: Job {job} to start at ")) == (0, True)
     cluster.ok(f"scancel {job}")
+
+
+def test_a_step_that_is_ended_through_its_srun_is_cancelled_by_its_user(cluster: Cluster) -> None:
+    script = (
+        "for signal in TERM KILL; do rm -f on; srun -n 1 bash -c 'touch on; sleep 60' & srun=$!\n"
+        "until [ -e on ]; do sleep 0.1; done; kill -$signal $srun; wait; done\n"
+        "srun -n 1 sleep 60 &\nsleep 2"
+    )
+    job = int(cluster.ok("sbatch --parsable -n 1", stdin=f"#!/bin/bash\n{script}\n"))
+    cluster.wait_end(job, 60)
+    states = cluster.ok(f"sacct -n -P -j {job} -o JobID,State,ExitCode").splitlines()
+    by = os.getuid()
+    ended = [f"CANCELLED by {by}|0:9"] * 2 + ["CANCELLED|0:15"]
+    assert states[2:] == [f"{job}.{number}|{how}" for number, how in enumerate(ended)]
