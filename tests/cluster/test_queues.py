@@ -99,6 +99,20 @@ class Queued:
     def wait_reason(self, job: int, reason: str) -> None:
         wait_for(lambda: self.reason(job) == reason, tell=lambda: f"{job}: {self.reason(job)}")
 
+    def submit_waiting(self, arguments: str, reason: str) -> int:
+        """A job that waits with this reason. The controller hears of what was changed in Kubernetes a moment later than we do:
+        a job that it tried to start before that is submitted again."""
+        told = []
+        for _ in range(5):
+            job = self.submit(arguments)
+            try:
+                wait_for(lambda: self.reason(job) == reason, seconds=5)  # noqa: B023
+                return job
+            except AssertionError:
+                told.append(self.reason(job))
+                self.cluster.ok(f"scancel {job}")
+        raise AssertionError(f"{reason!r} was expected, not {told}")
+
     def wait_running(self, job: int) -> None:
         self.cluster.wait_state(job, "RUNNING", seconds=60)
 
@@ -310,8 +324,7 @@ def test_a_stopped_queue_starts_nothing(kueue: Queued, kubectl: Kubectl) -> None
     kueue.apply()
     queue = f"{kueue.name}-chem"
     kubectl("patch", "clusterqueue", queue, "--type=merge", "-p", '{"spec": {"stopPolicy": "Hold"}}')
-    job = kueue.submit("-A chem")
-    kueue.wait_reason(job, f"AssocGrpJobsLimit, ClusterQueue {queue} is stopped")
+    job = kueue.submit_waiting("-A chem", f"AssocGrpJobsLimit, ClusterQueue {queue} is stopped")
     kubectl("patch", "clusterqueue", queue, "--type=merge", "-p", '{"spec": {"stopPolicy": "None"}}')
     kueue.wait_running(job)
 
@@ -402,8 +415,7 @@ def test_a_namespaces_quota_is_a_limit(kubectl: Kubectl, get: Get, start: Callab
     spec = {"nodeSelector": {"lab/rack": "cpu-r2"}, "containers": [container]}
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "somebody", "namespace": namespace}, "spec": spec}
     kubectl("apply", "-f", "-", input=json.dumps(pod))
-    waits = plain.submit("-n 8")
-    plain.wait_reason(waits, f"AssocGrpCpuLimit, ResourceQuota {namespace}/most has 4 of 10 cpu free")
+    waits = plain.submit_waiting("-n 8", f"AssocGrpCpuLimit, ResourceQuota {namespace}/most has 4 of 10 cpu free")
     fits = plain.submit("-n 4")
     plain.wait_running(fits)
     plain.cluster.ok(f"scancel {fits}")
