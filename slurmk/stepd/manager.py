@@ -777,10 +777,14 @@ class StepManager:
                 step.state = step.state or "CANCELLED"
                 self._kill(step, signal.SIGTERM, self.job["kill_wait"], "")
                 return
-            if not step.state and not self.over:
-                step.killed_by = self.job["uid"]
+            self._ended_by_user(step)
             step.state = step.state or "CANCELLED"
             self._kill(step, signal.SIGKILL, 0.0, "")
+
+    def _ended_by_user(self, step: Step) -> None:
+        """Its srun wants it to be over, unless that was told so itself because the job or the step ends."""
+        if not step.state and not self.over:
+            step.killed_by = self.job["uid"]
 
     def _feed(self, step: Step, frame: bytes) -> None:
         """Input for the tasks; srun sends no more than a few frames that were not taken."""
@@ -796,7 +800,7 @@ class StepManager:
             self._signal_step(step, int(message["signal"]))
         elif kind == "kill":
             if message.get("by_user"):
-                step.killed_by = self.job["uid"]
+                self._ended_by_user(step)
             self._kill(step, int(message["signal"]), float(message.get("kill_wait", 0)), str(message.get("cause", "")))
         elif kind == "go":
             step.take_place(message.get("het") or {})

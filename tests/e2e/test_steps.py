@@ -276,3 +276,12 @@ def test_a_step_that_is_ended_through_its_srun_is_cancelled_by_its_user(cluster:
     by = os.getuid()
     ended = [f"CANCELLED by {by}|0:9"] * 2 + ["CANCELLED|0:15"]
     assert states[2:] == [f"{job}.{number}|{how}" for number, how in enumerate(ended)]
+
+
+def test_a_step_of_a_cancelled_job_is_cancelled_by_nobody_of_its_own(cluster: Cluster) -> None:
+    job = cluster.submit("-n 1 --wrap 'srun -n 1 bash -c \"touch runs; sleep 60\"'")
+    wait_for(lambda: (cluster.work / "runs").exists())
+    cluster.ok(f"scancel {job}")
+    cluster.wait_end(job, 60)
+    states = cluster.ok(f"sacct -n -P -j {job} -o State,ExitCode").splitlines()
+    assert states == [f"CANCELLED by {os.getuid()}|0:0", "CANCELLED|0:15", "CANCELLED|0:15"]
