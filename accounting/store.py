@@ -13,7 +13,7 @@ import threading
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import Connection, Engine, Insert, Table, text
 from sqlalchemy.dialects import postgresql, sqlite
@@ -56,9 +56,15 @@ _CLAIM = 0x736C75726D6B
 
 T = TypeVar("T")
 Row = tuple[Any, ...]
-Present = tuple[int, int, str, int]
-"""Of a live job: restart, db_index, the reason it last waited for, and the db_index that its steps belong to: that of its first
-size."""
+
+
+class Present(NamedTuple):
+    """What is known of a live job's attempt. ``first_index`` is the record that its steps belong to: that of its first size."""
+
+    restart: int
+    db_index: int
+    reason: str  # that it last waited for
+    first_index: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +188,7 @@ class Store:
         columns = f"live_job.job_id, live_job.restart_count, db_index, reason, {_FIRST_SIZE}"
         live = f"SELECT {columns} FROM live_job JOIN job USING (db_index)"
         for job_id, *present in connection.exec_driver_sql(live):
-            numbers.live[job_id] = tuple(present)
+            numbers.live[job_id] = Present(*present)
         for number, account, user in connection.exec_driver_sql("SELECT association_id, account, user_name FROM association"):
             numbers.associations[account, user] = number
         for number, name in connection.exec_driver_sql("SELECT qos_id, name FROM qos"):
@@ -353,17 +359,17 @@ class _Batch:
         known = self.numbers.live.get(job_id)
         if known is None and job_id not in self.forgotten:
             known = self._known.live.get(job_id)
-        return known if known is not None and known[0] == restart else None
+        return known if known is not None and known.restart == restart else None
 
     def add_job(self, effect: SaveJob) -> None:
         job = effect.job
         present = None if effect.new else self._present(job.job_id, job.restarts)
         if present is None:
             following = self._next_db_index()
-            present = (job.restarts, following, Reason.NONE._value_, following)
-        db_index = present[1]
-        reason = job.reason._value_ if job.allocation is None else present[2]
-        self.numbers.live[job.job_id] = (job.restarts, db_index, reason, present[3])
+            present = Present(job.restarts, following, Reason.NONE._value_, following)
+        db_index = present.db_index
+        reason = job.reason._value_ if job.allocation is None else present.reason
+        self.numbers.live[job.job_id] = present._replace(reason=reason)
         self._jobs[db_index] = (job, reason)
         self.live[job.job_id] = (job.job_id, job.array_job_id or job.job_id, job.restarts, db_index, job)
 
@@ -378,15 +384,16 @@ class _Batch:
         present = self._present(job.job_id, job.restarts)
         if present is None:
             return
-        self._jobs[present[1]] = (replace(job, flags=job.flags | JobFlag.RESIZING, end_time=effect.time), present[2])
-        self.numbers.live[job.job_id] = (job.restarts, self._next_db_index(), present[2], present[3])
+        self._jobs[present.db_index] = (replace(job, flags=job.flags | JobFlag.RESIZING, end_time=effect.time), present.reason)
+        self.numbers.live[job.job_id] = present._replace(db_index=self._next_db_index())
 
     def add_step(self, effect: SaveStep) -> None:
         present = self._present(effect.step.job_id, effect.restart)
         if present is None:
             self._late_steps.append(effect)
         else:
-            self._steps[present[3], effect.step.step_id] = step_values(step_row(effect.step, present[3]))
+            first = present.first_index
+            self._steps[first, effect.step.step_id] = step_values(step_row(effect.step, first))
 
     def forget(self, effect: ForgetJob) -> None:
         self.live.pop(effect.job_id, None)
