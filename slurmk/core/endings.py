@@ -177,18 +177,22 @@ def requeue(
 ) -> Job:
     """End a job that holds nodes and put it back in the queue once they are released. ``ended_as`` is what accounting says
     of this attempt in place of REQUEUED."""
-    flags = job.flags | JobFlag.REQUEUED | (JobFlag.REQUEUE_HOLD if held else JobFlag.NONE)
-    mail.requeued(turn, job)
-    job = replace(job, flags=flags, requeued_as=ended_as)
+    job = _requeued(turn, job, ended_as, held=held)
     wait = turn.state.site.kill_wait if kill_wait is None else kill_wait
     return end(turn, job, JobState.PENDING, reason, kill_wait=wait, gone=gone, failed_node=failed_node)
 
 
 def requeue_ending(turn: Turn, job: Job, *, held: bool) -> Job:
     """Put a job that is over back in the queue once its nodes are released; accounting keeps how this attempt ended."""
-    flags = job.flags | JobFlag.REQUEUED | (JobFlag.REQUEUE_HOLD if held else JobFlag.NONE)
+    job = _requeued(turn, job, job.state, held=held)
+    return turn.save(replace(job, state=JobState.PENDING, reason=Reason.NONE))
+
+
+def _requeued(turn: Turn, job: Job, ended_as: JobState | None, *, held: bool) -> Job:
+    """The job with the flags of one that goes back to the queue."""
     mail.requeued(turn, job)
-    return turn.save(replace(job, state=JobState.PENDING, reason=Reason.NONE, flags=flags, requeued_as=job.state))
+    flags = job.flags | JobFlag.REQUEUED | (JobFlag.REQUEUE_HOLD if held else JobFlag.NONE)
+    return replace(job, flags=flags, requeued_as=ended_as)
 
 
 def waits_for_epilogs(job: Job) -> bool:
