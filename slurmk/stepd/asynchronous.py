@@ -114,8 +114,7 @@ def patterns(request: Mapping[str, Any]) -> Dict[str, Optional[str]]:
 def _begin_files(job: Mapping[str, Any], step: Step) -> None:
     """Have files that several nodes write to begin anew, once."""
     request = step.request
-    append = str(request.get("open_mode") or job["request"].get("open_mode") or "w").startswith("a")
-    if append or len(step.nodes) == 1:
+    if output.appends(request, job["request"]) or len(step.nodes) == 1:
         return
     owner = Identity(job["uid"], job["gid"], job["groups"])
     values = output.pattern_values(job, step.name, step.nodes[0], 0, 0)

@@ -365,11 +365,13 @@ def _memory(job: Mapping[str, Any], request: Mapping[str, Any], holding: Holding
     0 when nobody asked for a share of the job's memory.
     """
     if request.get("memory_per_node") is not None:
-        return (int(request["memory_per_node"]),) * 2
+        asked = int(request["memory_per_node"])
+        return asked, asked
     per_cpu = request.get("memory_per_cpu")
     if per_cpu is None:
         per_cpu = job["request"].get("memory_per_cpu")
-        return (min(int(per_cpu or 0) * cpus, max(0, holding.free_memory)),) * 2
+        left = min(int(per_cpu or 0) * cpus, max(0, holding.free_memory))
+        return left, left
     return int(per_cpu) * cpus, int(per_cpu) * min(cpus, tasks * max(1, int(request.get("cpus_per_task") or 1)))
 
 

@@ -773,13 +773,13 @@ class StepManager:
                     self._obey(step, messages.unpack(payload))
         except (asyncio.IncompleteReadError, OSError, wire.WireError, ValueError, KeyError):
             step.writer = None
+            number, kill_wait = signal.SIGKILL, 0.0
             if self.node.batch_status is not None:  # srun went with the script, and so does the job
-                step.state = step.state or "CANCELLED"
-                self._kill(step, signal.SIGTERM, self.job["kill_wait"], "")
-                return
-            self._ended_by_user(step)
+                number, kill_wait = signal.SIGTERM, self.job["kill_wait"]
+            else:
+                self._ended_by_user(step)
             step.state = step.state or "CANCELLED"
-            self._kill(step, signal.SIGKILL, 0.0, "")
+            self._kill(step, number, kill_wait, "")
 
     def _ended_by_user(self, step: Step) -> None:
         """Its srun wants it to be over, unless that was told so itself because the job or the step ends."""

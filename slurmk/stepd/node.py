@@ -338,7 +338,7 @@ class Node:
         script = os.path.join(self.directory, SCRIPT)
         _write(script, job["script"].encode("utf-8", "surrogateescape"), 0o700, identity)
         default = output.DEFAULT_OF_ARRAY if job["array"] else output.DEFAULT
-        append = str(job["request"].get("open_mode") or "w").startswith("a")
+        append = output.appends(job["request"])
 
         def path(pattern: str) -> str:
             return os.path.join(job["directory"], output.fill(pattern, output.pattern_values(job, "batch", self.name, 0, 0)))

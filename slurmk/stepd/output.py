@@ -65,6 +65,12 @@ def pattern_values(job: Mapping[str, Any], step: str, node: str, index: int, ran
     }
 
 
+def appends(*requests: Mapping[str, Any]) -> bool:
+    """Whether output is added to what a file holds: by the --open-mode of the first of these requests that has one."""
+    mode = next((request["open_mode"] for request in requests if request.get("open_mode")), "")
+    return str(mode).startswith("a")
+
+
 def open_output(path: str, append: bool, identity: Identity, umask: int) -> int:
     """Open a file for output, with missing folders made as the reference does; OSError when it cannot be."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_APPEND | (0 if append else os.O_TRUNC)

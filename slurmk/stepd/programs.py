@@ -245,7 +245,7 @@ def _files(job: Mapping[str, Any], step: Step, opening: Mapping[str, Any], index
     request = step.request
     values = output.pattern_values(job, step.name, step.nodes[index], index, rank)
     directory = request.get("cwd") or job["directory"]
-    append = str(request.get("open_mode") or job["request"].get("open_mode") or "w").startswith("a")
+    append = output.appends(request, job["request"])
     if request.get("asynchronous"):
         return _unattended(step, directory, values, append)
 

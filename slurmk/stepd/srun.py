@@ -448,7 +448,7 @@ class Srun:
         if pattern.isdigit() and int(pattern) < len(self.ranks):
             return Sink(descriptor, width, buffered, int(pattern))
         path = output.fill(pattern, self.created["values"])  # seen from srun's own directory, not from that of --chdir
-        append = str(request.get("open_mode") or "w").startswith("a")
+        append = output.appends(request)
         try:
             own = Identity(os.geteuid(), os.getegid(), os.getgroups())
             return Sink(output.open_output(path, append, own, int(request.get("umask", 0o022))), width, buffered)
