@@ -7,7 +7,7 @@ only when one of those it names, or one of the same name (singleton), starts or 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from enum import Enum
 
@@ -29,10 +29,10 @@ class Standing(Enum):
     FAILED = "failed"
 
 
-def parse(text: str) -> Dependencies:
-    """The dependency that a job is kept with. Raises SlurmError."""
+def parse(text: str, read: Callable[[str], Dependencies] = parse_kept) -> Dependencies:
+    """The dependency that a job is kept with, or as ``read`` takes it. Raises SlurmError."""
     try:
-        return parse_kept(text)
+        return read(text)
     except GrammarError:
         raise SlurmError(Errno.DEPENDENCY) from None
 
@@ -54,10 +54,7 @@ def accept(state: State, text: str, job_id: int | None = None, *, held: bool = F
     """
     if text.lower().startswith("expand:"):
         raise SlurmError(Errno.NOT_SUPPORTED)
-    try:
-        wanted = parse_dependency(text)
-    except GrammarError:
-        raise SlurmError(Errno.DEPENDENCY) from None
+    wanted = parse(text, parse_dependency)
     known: list[Dependency] = []
     for term in wanted.terms:
         if not term.job_id or _targets(state, term):
