@@ -14,7 +14,7 @@ from slurmk.commands.call import Call, Controller, Failure, Output
 from slurmk.commands.frame import USAGE, VERSION, early_answer, read_options
 from slurmk.core.errors import Errno, SlurmError
 from slurmk.core.selection import NO_JOB, number_of
-from slurmk.model.job import Job
+from slurmk.model.job import FIRST_SPECIAL_STEP, Job
 from slurmk.model.requested import has_step_manager
 
 OPTIONS: tuple[Option, ...] = (
@@ -35,9 +35,6 @@ USAGE_TEXT = "[-hQvV] [--timeout=SECS] [--usage] [<jobid>[_<task>] | s<sluid>]"
 
 TIMED_OUT, FAILED = 1, 2
 """Exit codes."""
-
-LAST_OF_USERS = 0xFFFFFF00
-"""Steps with higher numbers are those that a job has anyway, such as its batch script."""
 
 _TYPED = re.compile(r"(?P<sluid>s[0-9A-Z]{13})|(?P<job>\d{1,10})(?P<task>_[^.+]*)?(?P<offset>\+.*)?(?P<step>\..*)?", re.ASCII)
 
@@ -153,4 +150,4 @@ async def _wait(controller: Controller, job_id: int, seconds: int, told: Output 
 
 
 def _has_steps(job: Job | None) -> bool:
-    return job is not None and any(step.step_id < LAST_OF_USERS for step in job.steps)
+    return job is not None and any(step.step_id < FIRST_SPECIAL_STEP for step in job.steps)

@@ -11,7 +11,7 @@ from slurmk.core import arrays
 from slurmk.core.errors import Errno, SlurmError
 from slurmk.core.events import JobSelection
 from slurmk.core.state import State, Turn
-from slurmk.model.job import Job
+from slurmk.model.job import BATCH_STEP, EXTERN_STEP, INTERACTIVE_STEP, Job
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ _JOB = re.compile(r"(\d+)(?:_(\*|\[[\d,:%-]+\]|\d+))?(?:\+(\d+))?(?:\.(\d+|batch
 PENDING_STEP = 0xFFFFFFFD
 """The number of a step that has none yet; its name is TBD."""
 
-_STEPS = {"batch": 0xFFFFFFFB, "extern": 0xFFFFFFFC, "interactive": 0xFFFFFFFA}
+_STEPS = {"batch": BATCH_STEP, "extern": EXTERN_STEP, "interactive": INTERACTIVE_STEP}
 
 
 def parse(text: str, jobs: Iterable[Job] = ()) -> JobSelection:

@@ -25,7 +25,7 @@ from slurmk.core.events import (
     Withdrawn,
 )
 from slurmk.core.state import Phase, Turn, limit_end, phase_of, watch_limit
-from slurmk.model.job import BATCH_STEP, Job, Step
+from slurmk.model.job import BATCH_STEP, FIRST_SPECIAL_STEP, Job, Step
 from slurmk.model.states import JobFlag, JobState, Reason
 
 Report: TypeAlias = (
@@ -230,7 +230,7 @@ def _completing_node_failed(turn: Turn, job: Job, event: NodeFailed) -> None:
 def _step_started(turn: Turn, job: Job, event: StepStarted) -> None:
     step = _as_held(job, event.step)
     others = tuple(each for each in job.steps if each.step_id != step.step_id)
-    number = max(job.next_step, step.step_id + 1) if step.step_id < 0xFFFFFF00 else job.next_step
+    number = max(job.next_step, step.step_id + 1) if step.step_id < FIRST_SPECIAL_STEP else job.next_step
     turn.state.put(replace(job, steps=(*others, step), next_step=number))
     turn.keep(SaveStep(step, event.restart))
 
@@ -242,7 +242,7 @@ def _step_ended(turn: Turn, job: Job, event: StepEnded) -> None:
     if step.state is JobState.CANCELLED and known is not None and known.killed_by is not None:
         step = replace(step, killed_by=known.killed_by)
     others = tuple(each for each in job.steps if each.step_id != step.step_id)
-    derived = job.derived_exit_code if step.step_id >= 0xFFFFFF00 else max(job.derived_exit_code, step.exit_code)
+    derived = job.derived_exit_code if step.step_id >= FIRST_SPECIAL_STEP else max(job.derived_exit_code, step.exit_code)
     job = replace(job, steps=others, derived_exit_code=derived)
     if derived != turn.state.jobs[job.job_id].derived_exit_code:
         turn.save(job)

@@ -246,6 +246,9 @@ class Usage:
     pages: Spread = Spread()
 
 
+FIRST_SPECIAL_STEP: int = 0xFFFFFF00
+"""Steps with this id or a higher one are those that a job has anyway, such as its batch script."""
+
 BATCH_STEP: int = 0xFFFFFFFB
 """Step id of the batch script (SLURM_BATCH_SCRIPT, printed as ``batch``; -5 in SLURM_STEP_ID)."""
 
